@@ -1,0 +1,96 @@
+// What the daemon observed of a run: the walk's log, and the facts kept beside it (engine.md 3.2, 3.3).
+
+export type VerdictSource = "exit_code" | "reported" | "panel";
+
+/** One row of the walk's log, as the replay and every report read it. */
+export type StageRecord = {
+  stageIndex: number;
+  stage: string;
+  /** Null: the action of an execution whose check decides. */
+  state: "passed" | "failed" | null;
+  attempt: number;
+  phase: "action" | "check";
+  startedAtMs: number | null;
+  finishedAtMs: number | null;
+  exitCode: number | null;
+  verdictSource: VerdictSource | null;
+  reason: string | null;
+};
+
+export type Confidence = "low" | "medium" | "high";
+
+/** A worker's report for one stage execution. */
+export type StageVerdict = {
+  stage: string;
+  attempt: number;
+  verdict: "pass" | "fail";
+  confidence: Confidence | null;
+  reason: string | null;
+};
+
+/** A reviewer's report from one seat of one execution's panel. */
+export type PanelReport = {
+  stage: string;
+  stageIndex: number;
+  attempt: number;
+  reviewer: number;
+  verdict: "pass" | "fail";
+  confidence: Confidence | null;
+  reason: string | null;
+};
+
+export const vendorClasses = [
+  "authentication_required",
+  "invalid_configuration",
+  "rate_limited",
+  "unknown_rejection",
+] as const;
+export type VendorClass = (typeof vendorClasses)[number];
+
+/** A recognised vendor rejection; the wire shows the first four keys (protocol.md 6.6). */
+export type Classification = { class: VendorClass; vendor: string; rule_id: string; diagnostic: string };
+export type VendorEvidence = Classification & { cooldown_until_ms: number | null };
+
+/** Whether a class of rejection cools the run's target down. */
+export function coolsDown(vendorClass: VendorClass): boolean {
+  return vendorClass === "rate_limited" || vendorClass === "unknown_rejection";
+}
+
+export type Stall = {
+  stage: string;
+  last_output_at_ms: number;
+  threshold_ms: number;
+  last_output_sequence: number | null;
+};
+
+export type CommitObservation = { complete: boolean; oids: string[] };
+
+/** The process a run stands on, stored before anybody may rely on it. */
+export type StageProcess = {
+  stage: string;
+  attempt: number;
+  pid: number;
+  pid_start_time: number | null;
+  process_group_id: number;
+  phase: "action" | "check";
+  seat?: number;
+  merge?: { target_head: string; branch_tip: string; completed_target: string | null };
+};
+
+/** Everything kept about one run beside its walk, kinds folded into fields. */
+export type RunFacts = {
+  process: StageProcess | null;
+  /** The primary agent's last exit; null: none was checkpointed. */
+  exit: { exitCode: number | null; attempt: number | null } | null;
+  commits: CommitObservation | null;
+  vendor: VendorEvidence | null;
+  captureIncomplete: boolean;
+  cancelRequested: boolean;
+  stall: Stall | null;
+  verdicts: StageVerdict[];
+  reports: PanelReport[];
+  mergeResult: boolean | null;
+  externalMerge: { branch: string; branch_tip: string; observed_default_tip: string } | null;
+  /** Uncommitted files of the worktree, kept as a commit when the run settled. */
+  wip: { ref: string; files: number } | null;
+};
