@@ -1,0 +1,132 @@
+// One run, from its claim to the end of its walk. Follow a run here: workspace, then stage after stage by replay.
+
+import { join } from "node:path";
+import { primaryIndex } from "../core/flow.ts";
+import { runBranch, shortId } from "../core/ids.ts";
+import { parseFlowSnapshot, parseTicketSnapshot } from "../core/snapshot.ts";
+import { nextStep } from "../core/walk.ts";
+import { addWorktree } from "../git/worktree.ts";
+import { readFacts, readStageLog } from "../store/evidence.ts";
+import { beginRun, readRun } from "../store/runs.ts";
+import type { RunRow } from "../store/tables.ts";
+import type { Daemon, LiveRun } from "./context.ts";
+import type { WalkEnd } from "./settle.ts";
+import { type DrivenRun, performStage } from "./stage.ts";
+import { AdmissionFailed, AgentLost, Cancelled, Superseded } from "./walk-end.ts";
+
+/** What became of a driven run. */
+export type DriveResult =
+  | { kind: "ended"; end: WalkEnd }
+  | { kind: "admission_failed"; problem: string }
+  | { kind: "superseded"; state: string };
+
+function ended(run: { runId: string; merged: boolean | null }, end: Partial<WalkEnd>): DriveResult {
+  const rest = { haltIndex: null, halted: false, recovery: null, resumeError: null };
+  return { kind: "ended", end: { ...rest, runId: run.runId, merged: run.merged, ...end } };
+}
+
+/** The run as its row and its snapshots tell; null when something the walk needs is missing or unreadable. */
+function drivenRun(run: RunRow, live: LiveRun): DrivenRun | null {
+  const flow = parseFlowSnapshot(run.flowJson);
+  const ticket = parseTicketSnapshot(run.ticketJson);
+  const { branch, worktreePath: worktree, targetBranch } = run;
+  if (flow === null || ticket === null || branch === null || worktree === null || targetBranch === null) return null;
+  return { runId: run.id, ticketId: run.ticketId, branch, worktree, targetBranch, flow, ticket, live, merged: null };
+}
+
+function mergedSoFar(daemon: Daemon, run: DrivenRun): boolean | null {
+  const merge = run.flow.stages.findIndex((stage) => stage.action.kind === "merge");
+  const last = readStageLog(daemon.store.db, run.runId).findLast(
+    (row) => row.stageIndex === merge && row.state !== null,
+  );
+  return last === undefined ? null : last.state === "passed";
+}
+
+/** Whether a vendor or the watchdog ended the primary agent for good: no later stage may run on that. */
+function endedForGood(daemon: Daemon, run: DrivenRun): boolean {
+  const facts = readFacts(daemon.store.db, run.runId);
+  if (facts.vendor === null && facts.stall === null) return false;
+  const primary = primaryIndex(run.flow);
+  return readStageLog(daemon.store.db, run.runId).some(
+    (row) => row.stageIndex === primary && row.state !== null && row.attempt === facts.exit?.attempt,
+  );
+}
+
+async function walk(daemon: Daemon, run: DrivenRun): Promise<DriveResult> {
+  for (;;) {
+    if (readFacts(daemon.store.db, run.runId).cancelRequested || endedForGood(daemon, run)) return ended(run, {});
+    const step = nextStep(run.flow, readStageLog(daemon.store.db, run.runId));
+    if (step.kind === "complete") return ended(run, {});
+    if (step.kind === "halted") return ended(run, { halted: true, haltIndex: step.index });
+    const stage = run.flow.stages[step.index];
+    if (stage === undefined) return ended(run, { halted: true });
+    const stopped = await attempt(daemon, { run, stage, index: step.index, attempt: step.attempt });
+    if (stopped !== null) return stopped;
+    await daemon.hook(`after-stage-${stage.name}`);
+  }
+}
+
+/** Performs one execution; what it threw becomes the walk's end. Null: the walk goes on. */
+async function attempt(daemon: Daemon, execution: Parameters<typeof performStage>[1]): Promise<DriveResult | null> {
+  const { run, index } = execution;
+  try {
+    await performStage(daemon, execution);
+    return null;
+  } catch (error) {
+    if (error instanceof Superseded) return { kind: "superseded", state: error.message };
+    if (error instanceof AdmissionFailed) return { kind: "admission_failed", problem: error.message };
+    if (error instanceof AgentLost) return ended(run, { recovery: "orphaned" });
+    if (error instanceof Cancelled) return ended(run, {});
+    const problem = error instanceof Error ? error.message : String(error);
+    const fields = { run_id: run.runId, stage_index: index, error: problem };
+    daemon.log.error("sloop::driver", "stage_execution_failed", fields);
+    return ended(run, { halted: true, haltIndex: index });
+  }
+}
+
+/** Where a claimed run works: its worktree and branch, by its id. */
+export function workspaceOf(daemon: Daemon, run: { id: string; ticketId: string; attempt: number }) {
+  return {
+    worktree: join(daemon.paths.root, daemon.config.worktreeDir, shortId(run.id)),
+    branch: runBranch(run.ticketId, run.attempt, run.id),
+  };
+}
+
+async function openWorkspace(daemon: Daemon, run: RunRow, tip: string): Promise<DriveResult | null> {
+  const { worktree: path, branch } = workspaceOf(daemon, run);
+  const added = await addWorktree({ root: daemon.paths.root, path, branch, startPoint: tip });
+  if (!added.ok) return { kind: "admission_failed", problem: added.problem };
+  const now = daemon.clock.now();
+  const workspace = { id: run.id, ticketId: run.ticketId, branch, worktreePath: path };
+  const begun = daemon.store.write((tx) => beginRun(tx, workspace, now));
+  return begun ? null : { kind: "superseded", state: "not claimed any more" };
+}
+
+/** Drives a freshly claimed run: opens its workspace at `tip`, then walks. */
+export async function driveClaimed(daemon: Daemon, live: LiveRun, tip: string): Promise<DriveResult> {
+  const claimed = readRun(daemon.store.db, live.runId);
+  if (claimed === null) return { kind: "superseded", state: "gone" };
+  const stopped = await openWorkspace(daemon, claimed, tip);
+  if (stopped !== null) return stopped;
+  return driveOpened(daemon, live, null);
+}
+
+/** Drives a run whose workspace is open, from wherever its log says it stands. */
+export async function driveOpened(daemon: Daemon, live: LiveRun, recovery: "resumed" | null): Promise<DriveResult> {
+  const row = readRun(daemon.store.db, live.runId);
+  if (row === null || row.exitedAtMs !== null) return { kind: "superseded", state: row?.state ?? "gone" };
+  const run = drivenRun(row, live);
+  if (run === null) {
+    const problem = "the run's flow or ticket snapshot, branch, worktree or target branch is missing or unreadable";
+    daemon.log.error("sloop::recovery", "driver_resume_failed", {
+      run_id: row.id,
+      ticket_id: row.ticketId,
+      error: problem,
+    });
+    return ended({ runId: row.id, merged: null }, { halted: true, recovery, resumeError: problem });
+  }
+  run.merged = mergedSoFar(daemon, run);
+  const result = await walk(daemon, run);
+  if (result.kind !== "ended") return result;
+  return { kind: "ended", end: { ...result.end, recovery: result.end.recovery ?? recovery } };
+}

@@ -1,0 +1,220 @@
+// Starting the supervisor of a stage process, and taking up one that an earlier daemon started.
+
+import { dirname } from "node:path";
+import { privateDirectory, removeIfPresent } from "../system/files.ts";
+import { LineReader } from "../system/lines.ts";
+import { identify, processAlive, stopDescendants } from "../system/process.ts";
+import {
+  parseFields,
+  readStartRecord,
+  type StageProcess,
+  type SupervisorRequest,
+  superviseWord,
+} from "../system/stage-process.ts";
+import { type ChannelClient, ChannelLine, type Exited } from "./channel-client.ts";
+import {
+  awaitRecord,
+  type Ending,
+  exitFacts,
+  lookMs,
+  matchingRecord,
+  recordWaitMs,
+  type Spawned,
+  spawnedFrom,
+} from "./ending.ts";
+
+/** A stage process somebody watches. What is sent to a supervisor that is gone is dropped. */
+export type Supervised = Spawned & {
+  /** Lets a gated command run. */
+  gate(): void;
+  /** SIGTERM to the group, SIGKILL after `graceMs`. */
+  terminate(graceMs: number): void;
+  kill(): void;
+  /** Never rejects. When it resolves a supervisor started here is reaped and its channel closed. */
+  exited: Promise<Ending>;
+  /** Gives the process up to another daemon: a gate not opened is refused, and `exited` may stay open for good. */
+  detach(): void;
+};
+
+export type SuperviseDeps = {
+  /** argv that starts this program again, without the hidden word (Linux: from `/proc/self/exe`). */
+  command: readonly string[];
+  /** Our own environment; a supervisor gets only what it needs itself. */
+  environment: Readonly<Record<string, string | undefined>>;
+  /** The newest sequence in the run log, at most ten times a second. */
+  onOutput?(sequence: number): void;
+};
+
+/** What the supervisor's first line says: null when it is ready, else why it never will be. */
+async function readGreeting(stream: ReadableStream<Uint8Array>): Promise<string | null> {
+  const lines: (string | null)[] = [];
+  const keep = (line: string | null) => void lines.push(line);
+  const reader = new LineReader({ limit: 65_536, onLine: keep, onTooLong: () => keep(null) });
+  for await (const chunk of stream) {
+    reader.feed(chunk);
+    if (lines.length > 0) break;
+  }
+  const fields = parseFields(lines[0] ?? "");
+  if (fields?.["type"] === "ready") return null;
+  const problem = fields?.["problem"];
+  return typeof problem === "string" ? problem : "the supervisor ended before it was ready";
+}
+
+function ownEnvironment(environment: SuperviseDeps["environment"]): Record<string, string> {
+  const needed = ["PATH", "SLOOP_TEST_CLOCK_PATH"].flatMap((name) => {
+    const value = environment[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return Object.fromEntries(needed);
+}
+
+export type Started = { ok: true; process: Supervised } | { ok: false; problem: string };
+
+function controls(client: ChannelClient | null): Pick<Supervised, "gate" | "terminate" | "kill"> {
+  return {
+    gate: () => client?.send({ type: "gate" }),
+    terminate: (graceMs) => client?.send({ type: "terminate", grace_ms: graceMs }),
+    kill: () => client?.send({ type: "kill" }),
+  };
+}
+
+function startProcess(request: StageProcess, deps: SuperviseDeps) {
+  const told: SupervisorRequest = { ...request, starter: process.pid };
+  return Bun.spawn([...deps.command, superviseWord], {
+    cwd: "/",
+    env: ownEnvironment(deps.environment),
+    stdin: Buffer.from(`${JSON.stringify(told)}\n`),
+    stdout: "pipe",
+    stderr: "ignore",
+    detached: true,
+  });
+}
+
+/** A supervisor that started nothing takes this long at most to clean up and end. */
+const lastWordsMs = 1000;
+
+/**
+ * Starts `request` under a supervisor of its own and resolves as soon as the command is spawned. Not ok: the command does not
+ * run, and no record of it remains. Never rejects.
+ */
+export async function startSupervised(request: StageProcess, deps: SuperviseDeps): Promise<Started> {
+  try {
+    privateDirectory(dirname(dirname(request.channel)));
+    privateDirectory(dirname(request.channel));
+    const child = startProcess(request, deps);
+    return { ok: true, process: await take(request, child, new ChannelLine(deps.onOutput)) };
+  } catch (error) {
+    return { ok: false, problem: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function take(
+  request: StageProcess,
+  child: ReturnType<typeof startProcess>,
+  line: ChannelLine,
+): Promise<Supervised> {
+  try {
+    const problem = await readGreeting(child.stdout);
+    if (problem !== null) throw new Error(problem);
+    const client = await line.connect(request.channel);
+    const spawned = await line.spawned;
+    const exited = line.exited.then((event) => endingOf(event, request.exitRecord, spawned));
+    return {
+      ...spawned,
+      ...controls(client),
+      exited: Promise.all([exited, child.exited]).then(([ending]) => ending),
+      detach: () => client.close(),
+    };
+  } catch (error) {
+    await Promise.race([child.exited, Bun.sleep(lastWordsMs)]);
+    child.kill("SIGKILL");
+    await child.exited;
+    await clearAway(request, child.pid);
+    throw error;
+  }
+}
+
+/** A supervisor that was killed at the wrong moment may have left its claim, and even the command without anybody to watch it. */
+async function clearAway(request: StageProcess, supervisor: number): Promise<void> {
+  if (readStartRecord(request.startRecord)?.supervisor_pid !== supervisor) return;
+  await stopDescendants(request.runId);
+  removeIfPresent(request.channel);
+  removeIfPresent(request.startRecord);
+}
+
+async function endingOf(event: Exited | null, recordPath: string, spawned: Spawned): Promise<Ending> {
+  if (event === null) return awaitRecord(recordPath, spawned);
+  return { lost: false, facts: exitFacts(event.record, event.holders) };
+}
+
+export type Adoption = {
+  spawned: Spawned;
+  /** Null for a process without a supervisor (a merge). */
+  channel: string | null;
+  /** Null when it leaves no record: once it is gone it is lost at once. */
+  exitRecord: string | null;
+  onOutput?(sequence: number): void;
+};
+
+/** Takes up a process that an earlier daemon started. Its channel may be gone; then its identity and its record are watched. */
+export async function attachSupervised(adoption: Adoption): Promise<Supervised> {
+  const line = new ChannelLine(adoption.onOutput);
+  const client = adoption.channel === null ? null : await line.connect(adoption.channel).catch(() => null);
+  const watch = { going: true };
+  const told =
+    client === null ? new Promise<never>(() => undefined) : line.exited.then((event) => ours(event, adoption));
+  const exited = Promise.race([told, watchIdentity(adoption, watch)]);
+  const detach = () => {
+    watch.going = false;
+    client?.close();
+  };
+  return { ...adoption.spawned, ...controls(client), exited: exited.finally(detach), detach };
+}
+
+/** A channel that broke off, or speaks of another process, says nothing: the watch over identity and record goes on. */
+function ours(event: Exited | null, { spawned }: Adoption): Promise<Ending> {
+  if (event === null || event.record.pid !== spawned.pid) return new Promise(() => undefined);
+  return Promise.resolve({ lost: false, facts: exitFacts(event.record, event.holders) });
+}
+
+async function watchIdentity({ spawned, exitRecord }: Adoption, watch: { going: boolean }): Promise<Ending> {
+  while (watch.going) {
+    const record = exitRecord === null ? null : matchingRecord(exitRecord, spawned);
+    if (record !== null) return { lost: false, facts: exitFacts(record) };
+    if (identify(spawned.pid, spawned.pidStartTime) === "gone") {
+      return exitRecord === null ? { lost: true } : awaitRecord(exitRecord, spawned);
+    }
+    await Bun.sleep(lookMs);
+  }
+  return new Promise(() => undefined);
+}
+
+/** `none`: the command was never spawned. */
+export type StartFound = { kind: "none" } | { kind: "spawned"; spawned: Spawned };
+
+/**
+ * Reads the start record of an earlier daemon's execution. One that its supervisor has not completed is waited for: it is
+ * completed, or withdrawn, or its supervisor is dead. Leaves the file as it is.
+ */
+export async function awaitStartRecord(path: string): Promise<StartFound> {
+  const until = performance.now() + recordWaitMs;
+  for (;;) {
+    const record = readStartRecord(path);
+    if (record === null) return { kind: "none" };
+    if (record.spawned !== null) return { kind: "spawned", spawned: spawnedFrom(record.spawned) };
+    const { supervisor_pid: pid, supervisor_start_time: start } = record;
+    const alive = identify(pid, start) !== "gone" && processAlive(pid);
+    if (!alive || performance.now() >= until) return { kind: "none" };
+    await Bun.sleep(lookMs / 10);
+  }
+}
+
+export {
+  executionName,
+  exitRecordPath,
+  readExitRecord,
+  readStartRecord,
+  type StageProcess,
+  startRecordPath,
+} from "../system/stage-process.ts";
+export { type Ending, type ExitFacts, exitFacts, matchingRecord, type Spawned } from "./ending.ts";
