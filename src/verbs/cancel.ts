@@ -1,0 +1,36 @@
+// `cancel`: ends a live run; its branch, its worktree and what it printed stay.
+
+import { SloopError } from "../core/errors.ts";
+import { runAlias } from "../core/ids.ts";
+import type { Daemon } from "../daemon/context.ts";
+import { stopRecordedProcess } from "../daemon/stop-process.ts";
+import { requestCancel } from "../store/evidence.ts";
+import type { RunRow } from "../store/tables.ts";
+import type { Handler } from "./handler.ts";
+import { resolveRun } from "./reference.ts";
+
+/** Whether a run of this row may be cancelled: it executes, and has not ended. */
+export function cancellable(run: RunRow): boolean {
+  return run.exitedAtMs === null && (run.state === "running" || run.state === "driving");
+}
+
+/** Records the intent durably, then ends the executing process; resolves once it is gone, or after 5 s. */
+export async function cancelRun(daemon: Daemon, run: RunRow): Promise<void> {
+  daemon.store.write((tx) => requestCancel(tx, run.id, daemon.clock.now()));
+  const live = daemon.live.get(run.id);
+  if (live !== undefined) live.cancelling = true;
+  await stopRecordedProcess(daemon, run.id);
+}
+
+export const cancel: Handler<"cancel"> = (daemon, args) => {
+  const { run } = resolveRun(daemon.store.db, args.run);
+  const alias = runAlias(run.ticketId, run.attempt);
+  if (!cancellable(run)) throw new SloopError("conflict", `run ${alias} is \`${run.state}\` and cannot be cancelled`);
+  return cancelRun(daemon, run).then(() => ({
+    id: run.id,
+    alias,
+    state: "cancelling" as const,
+    worktree: run.worktreePath,
+    preserved: true as const,
+  }));
+};
