@@ -1,1 +1,31 @@
-export const x: number = 1;
+// The one entry of the program: a supervisor, the daemon or the CLI, by its arguments; and the last catch of all three.
+
+import { wantsJson } from "./cli/args.ts";
+import { endWith } from "./cli/failure.ts";
+import { runCli } from "./cli/main.ts";
+
+const argv = process.argv.slice(2);
+
+/**
+ * argv that starts this very program again: with its source when not compiled, else the executable alone. On Linux that is
+ * the image we run, whatever stands at its path by now (engine.md 10.4).
+ */
+const image = process.platform === "linux" ? "/proc/self/exe" : process.execPath;
+const self = Bun.isStandaloneExecutable ? [image] : [process.execPath, Bun.main];
+
+async function main(): Promise<number> {
+  if (argv[0] === "__supervise") return await (await import("./supervisor/main.ts")).superviseMain();
+  try {
+    return await runCli({
+      argv,
+      env: process.env,
+      self,
+      executable: process.execPath,
+      serve: async (options) => await (await import("./server/serve.ts")).serve(options),
+    });
+  } catch (error) {
+    return await endWith(error, wantsJson(argv));
+  }
+}
+
+process.exit(await main());

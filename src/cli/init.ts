@@ -1,0 +1,123 @@
+// `sloop init`: makes what is missing of `.agents/sloop` in the current directory, and never changes what is there (cli.md 11).
+
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { SloopError } from "../core/errors.ts";
+import { rawTestCommand, scaffold } from "../parse/templates.ts";
+import { systemCode } from "../system/files.ts";
+import { currentDirectory } from "./repository.ts";
+import { remark, type Session, sayLocal } from "./session.ts";
+
+const base = ".agents/sloop";
+const directories = ["projects", "tickets", "flows", "prompts"].map((name) => `${base}/${name}`);
+const order = [
+  "config.yaml",
+  "projects",
+  "projects/default.md",
+  "tickets",
+  "flows",
+  "flows/default.yaml",
+  "flows/train.yaml",
+  "prompts",
+  "prompts/review.md",
+].map((name) => `${base}/${name}`);
+
+const byFiles: readonly (readonly [file: string, command: readonly string[]])[] = [
+  ["Cargo.toml", ["cargo", "test"]],
+  ["bun.lock", ["bun", "test"]],
+  ["bun.lockb", ["bun", "test"]],
+  ["package.json", ["npm", "test"]],
+  ["go.mod", ["go", "test", "./..."]],
+  ["pyproject.toml", ["pytest"]],
+  ["Makefile", ["make", "test"]],
+];
+
+type Found = "file" | "directory" | "other" | null;
+
+function look(path: string): Found {
+  try {
+    const found = statSync(path);
+    if (found.isFile()) return "file";
+    return found.isDirectory() ? "directory" : "other";
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw new SloopError("internal", `${path}: ${(error as Error).message}`);
+  }
+}
+
+function testCommand(root: string): string[] {
+  let written: string[] | null = null;
+  try {
+    written = rawTestCommand(readFileSync(join(root, base, "config.yaml"), "utf8"));
+  } catch {
+    // No configuration yet, or none that can be read: what lies in the directory decides.
+  }
+  if (written !== null) return written;
+  const fitting = byFiles.find(([file]) => look(join(root, file)) === "file");
+  return [...(fitting?.[1] ?? ["cargo", "test"])];
+}
+
+/** Makes one entry; false when it was there already. `text` null: a directory. */
+function make(root: string, path: string, text: string | null): boolean {
+  const full = join(root, path);
+  const found = look(full);
+  const wanted = text === null ? "directory" : "file";
+  if (found === wanted) return false;
+  if (found !== null) {
+    throw new SloopError("conflict", `${path}: a ${wanted} belongs here, and something else stands there`);
+  }
+  try {
+    if (text === null) mkdirSync(full);
+    else writeFileSync(full, text, { flag: "wx" });
+    return true;
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "EEXIST" || code === "ENOTDIR") throw new SloopError("conflict", `${path}: something is in the way`);
+    throw new SloopError("internal", `${path}: ${(error as Error).message}`);
+  }
+}
+
+export type Scaffolded = { repository_root: string; created: string[]; existing: string[] };
+
+/** Scaffolds `root`; what was made before a failure stays. Throws SloopError `conflict` or `internal`. */
+export function scaffoldInto(root: string): Scaffolded {
+  const command = testCommand(root);
+  make(root, ".agents", null);
+  make(root, base, null);
+  const texts = new Map(scaffold(command).map((file) => [file.path, file.text]));
+  const created: string[] = [];
+  const existing: string[] = [];
+  for (const path of order) {
+    const text = directories.includes(path) ? null : (texts.get(path) ?? "");
+    (make(root, path, text) ? created : existing).push(path);
+  }
+  return { repository_root: root, created, existing };
+}
+
+function gitWarnings(root: string): string[] {
+  if (look(join(root, ".git")) !== null) return [];
+  return [
+    `${root} is not the top level of a Git work tree, so the daemon will not run here; \`git init\` makes it one`,
+  ];
+}
+
+function initText(done: Scaffolded): string {
+  return [
+    `initialized sloop in ${done.repository_root}`,
+    ...done.created.map((path) => `  created: ${path}`),
+    ...done.existing.map((path) => `  existing: ${path}`),
+    "",
+    `write a ticket: sloop template ticket > ${base}/tickets/first.md`,
+    "other starter files: sloop template flow, project or config",
+  ].join("\n");
+}
+
+/** The command. */
+export async function init(session: Session): Promise<number> {
+  const done = scaffoldInto(currentDirectory());
+  const warnings = gitWarnings(done.repository_root);
+  await sayLocal(session.json, warnings.length > 0 ? { ...done, warnings } : done, initText(done));
+  if (!session.json) for (const warning of warnings) await remark(`warning: ${warning}`);
+  return 0;
+}

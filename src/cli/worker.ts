@@ -1,0 +1,73 @@
+// The worker commands: one line to the run's own socket, its reply printed as it came (cli.md 7.2, 14).
+
+import { parseReply } from "../client/client.ts";
+import { exchange } from "../client/exchange.ts";
+import { SloopError } from "../core/errors.ts";
+import { findCommand } from "./commands.ts";
+import { writeError, writeOut } from "./output.ts";
+import { Refusal, usageError } from "./refusal.ts";
+import { showArgs, verdictArgs } from "./request.ts";
+import type { Session } from "./session.ts";
+
+const workerCommands = ["brief", "show", "note", "verdict"] as const;
+
+function set(value: string | undefined): value is string {
+  return value !== undefined && value !== "";
+}
+
+/** Whether a run's variables are set, even one of the two: then nothing here may act as the operator. */
+export function inWorker(env: Session["env"]): boolean {
+  return set(env["SLOOP_SOCKET"]) || set(env["SLOOP_TOKEN"]);
+}
+
+/** Refuses what an agent may not do. Throws a usage error for followers, else `unauthorized` (exit 1). */
+export function refuseInWorker(session: Session): void {
+  const following = session.values.switches.has("follow") || session.name === "watch" || session.name === "wait";
+  if (following) {
+    const what = session.name === "show" ? "`--follow`" : `\`sloop ${session.name}\``;
+    throw usageError(`${what} is not available inside a run`, findCommand(session.name));
+  }
+  if (session.name === "show" || session.name === "status") return;
+  const list = workerCommands.map((name) => `\`sloop ${name}\``).join(", ");
+  throw new SloopError("unauthorized", `\`sloop ${session.name}\` is not available inside a run`, {
+    hint: `inside a run there are ${list}`,
+  });
+}
+
+function requestOf(session: Session): { verb: string; args: Record<string, unknown> } {
+  switch (session.name) {
+    case "note":
+      return { verb: "note", args: { text: session.values.words.join(" ") } };
+    case "verdict":
+      return { verb: "verdict", args: verdictArgs(session.values) };
+    case "brief":
+      return { verb: "brief", args: {} };
+    default:
+      return { verb: "show", args: showArgs(session.values) };
+  }
+}
+
+function credentials(session: Session): { socket: string; token: string } {
+  const { SLOOP_SOCKET: socket, SLOOP_TOKEN: token } = session.env;
+  if (set(socket) && set(token)) return { socket, token };
+  throw new SloopError(
+    "unauthorized",
+    `\`sloop ${session.name}\` needs SLOOP_SOCKET and SLOOP_TOKEN, which a run's agent is given`,
+    { hint: "brief, note and verdict are how an agent talks about its own run; they have no use outside one" },
+  );
+}
+
+/** Sends the command to the run's socket and prints the reply line, on standard error when it is a refusal. */
+export async function runWorker(session: Session): Promise<number> {
+  const { socket, token } = credentials(session);
+  const line = JSON.stringify({ v: 1, id: `req-${process.pid}`, ...requestOf(session), token });
+  const result = await exchange(socket, line);
+  if (result.kind !== "reply") {
+    throw new Refusal(1, "daemon_unavailable", `the run's socket did not answer: ${result.problem}`);
+  }
+  const ok = parseReply(result.line)?.ok === true;
+  const text = `${result.line.trimEnd()}\n`;
+  if (ok) await writeOut(text);
+  else await writeError(text);
+  return ok ? 0 : 1;
+}

@@ -1,0 +1,96 @@
+// The operator's side of the v1 envelope: one call, one reply, with the rules of what may be sent twice (cli.md 10.1).
+
+import { SloopError } from "../core/errors.ts";
+import type { Failure, Reply } from "../protocol/envelope.ts";
+import type { OperatorVerb, Params, Result } from "../protocol/verbs.ts";
+import type { RepositoryPaths } from "../system/paths.ts";
+import { ask, askUntil, type Starter, startAndAsk } from "./connect.ts";
+import { type Exchange, usualTimeouts } from "./exchange.ts";
+
+/** What to do when nobody answers: start a daemon, keep trying for so long, or say so. */
+export type WhenAbsent = { kind: "start"; starter: Starter } | { kind: "retry"; limitMs: number } | { kind: "stop" };
+
+export type ClientOptions = { paths: RepositoryPaths; pid: number; whenAbsent: WhenAbsent };
+
+/** Verbs that change nothing: the only ones that may be sent again once bytes are out. */
+const repeatable: ReadonlySet<OperatorVerb> = new Set(["daemon", "show", "list", "logs", "events", "wait"]);
+const repeatLimit = 3;
+
+/** Nobody answers and `whenAbsent` is `stop`. */
+export class DaemonAbsent extends SloopError {
+  constructor(problem: string) {
+    super("daemon_unavailable", `no daemon is running: ${problem}`);
+    this.name = "DaemonAbsent";
+  }
+}
+
+function isFailure(value: object): value is Failure {
+  if (!("error" in value) || typeof value.error !== "object" || value.error === null) return false;
+  return "code" in value.error && typeof value.error.code === "string" && "message" in value.error;
+}
+
+/** The envelope in `line`, or null when it is none. */
+export function parseReply(line: string): Reply | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return null;
+  }
+  if (typeof value !== "object" || value === null || !("ok" in value)) return null;
+  if (value.ok === true && "data" in value) return value as Reply;
+  return value.ok === false && isFailure(value) ? value : null;
+}
+
+export class Client {
+  private readonly options: ClientOptions;
+  private whenAbsent: WhenAbsent;
+  private count = 0;
+  /** Pid of the daemon this client started, if it did. */
+  startedPid: number | null = null;
+
+  constructor(options: ClientOptions) {
+    this.options = options;
+    this.whenAbsent = options.whenAbsent;
+  }
+
+  /** From now on no daemon is started: connecting is tried for `limitMs` instead (cli.md 3.6). */
+  startNoMore(limitMs: number): void {
+    this.whenAbsent = { kind: "retry", limitMs };
+  }
+
+  /**
+   * Sends one request and reads its reply, refusals included. Throws SloopError `daemon_unavailable` when there is no
+   * reply to be had, DaemonAbsent when nobody answers and none may be started, and what the starter's check throws.
+   */
+  async call<V extends OperatorVerb>(verb: V, args: Params<V>): Promise<Reply<Result<V>>> {
+    this.count += 1;
+    const id = `req-${this.options.pid}-${this.count}`;
+    const line = JSON.stringify({ v: 1, id, verb, args, token: null });
+    const result = await this.deliver(line, repeatable.has(verb) ? repeatLimit : 1);
+    const reply = result.kind === "reply" ? parseReply(result.line) : null;
+    if (reply !== null) return reply as Reply<Result<V>>;
+    const problem = result.kind === "reply" ? "it sent something that is no reply" : result.problem;
+    throw new SloopError("daemon_unavailable", `the daemon did not answer: ${problem}`);
+  }
+
+  private async deliver(line: string, tries: number): Promise<Exchange> {
+    for (let left = tries; ; left -= 1) {
+      const result = await this.attempt(line);
+      if (result.kind === "reply" || left <= 1) return result;
+    }
+  }
+
+  private async attempt(line: string): Promise<Exchange> {
+    const { paths } = this.options;
+    const request = () => ask(paths, line, usualTimeouts);
+    const policy = this.whenAbsent;
+    if (policy.kind === "retry") return await askUntil(request, policy.limitMs, () => false);
+    const first = await request();
+    if (first.kind !== "absent") return first;
+    if (policy.kind === "stop") throw new DaemonAbsent(first.problem);
+    const started = await startAndAsk(paths, policy.starter, request);
+    this.startedPid = started.pid ?? this.startedPid;
+    return started.result;
+  }
+}

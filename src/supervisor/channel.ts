@@ -1,0 +1,109 @@
+// The socket a supervisor serves: one daemon at a time, one JSON object per line each way.
+
+import type { Socket } from "bun";
+import { LineReader, LineWriter } from "../system/lines.ts";
+import { type ListeningSocket, listenPrivate } from "../system/socket.ts";
+import { type ChannelCommand, type ChannelEvent, parseFields } from "../system/stage-process.ts";
+
+export type ChannelHandlers = {
+  /** A daemon took the channel. */
+  onAttach(): void;
+  onCommand(command: ChannelCommand): void;
+  /** The daemon that had the channel is gone. */
+  onDetach(): void;
+};
+
+type Peer = { reader: LineReader; writer: LineWriter };
+
+const lineLimit = 65_536;
+const flushMs = 1000;
+
+function parseCommand(line: string | null): ChannelCommand | null {
+  const fields = line === null ? null : parseFields(line);
+  if (fields === null) return null;
+  if (fields["type"] === "gate" || fields["type"] === "kill") return { type: fields["type"] };
+  const grace = fields["grace_ms"];
+  return fields["type"] === "terminate" && typeof grace === "number" && grace >= 0
+    ? { type: "terminate", grace_ms: grace }
+    : null;
+}
+
+export class Channel {
+  private readonly listener: ListeningSocket;
+  private readonly handlers: ChannelHandlers;
+  private peer: Peer | null = null;
+  private readonly first = Promise.withResolvers<void>();
+  /** Whether a daemon ever took the channel. */
+  taken = false;
+
+  /** Listens on `path`. Throws what `listenPrivate` throws. */
+  constructor(path: string, handlers: ChannelHandlers) {
+    this.handlers = handlers;
+    this.listener = listenPrivate<Peer>(path, {
+      open: (socket) => this.attach(socket),
+      data: (socket, bytes) => socket.data.reader.feed(bytes),
+      drain: (socket) => socket.data.writer.drain(),
+      // Our side may be open still, but who has said all cannot open a gate any more.
+      end: (socket) => this.detach(socket.data),
+      close: (socket) => this.detach(socket.data),
+      error: (socket) => this.detach(socket.data),
+    });
+  }
+
+  /** Resolves when the first daemon takes the channel. */
+  get firstTaken(): Promise<void> {
+    return this.first.promise;
+  }
+
+  /** Whether a daemon has the channel, as far as what was read tells. */
+  get attached(): boolean {
+    return this.peer !== null;
+  }
+
+  /** Whether a daemon has the channel now: everything the kernel knows already is read first. */
+  async attachedNow(): Promise<boolean> {
+    for (let turn = 0; turn < 2 && this.attached; turn += 1) await Bun.sleep(1);
+    return this.attached;
+  }
+
+  send(event: ChannelEvent): void {
+    this.peer?.writer.send(JSON.stringify(event));
+  }
+
+  /** Lets what was sent leave, then closes connection and socket. */
+  async close(): Promise<void> {
+    await Promise.race([this.peer?.writer.flushed(), Bun.sleep(flushMs)]);
+    this.listener.stop();
+  }
+
+  private attach(socket: Socket<Peer>): void {
+    const before = this.peer;
+    const writer = new LineWriter(socket);
+    const reader = new LineReader({
+      limit: lineLimit,
+      onLine: (line) => this.take(socket.data, line),
+      onTooLong: () => socket.terminate(),
+    });
+    socket.data = { reader, writer };
+    if (before !== null) {
+      this.detach(before);
+      before.writer.endAfterFlush();
+    }
+    this.peer = socket.data;
+    this.taken = true;
+    this.first.resolve();
+    this.handlers.onAttach();
+  }
+
+  private take(peer: Peer, line: string | null): void {
+    const command = parseCommand(line);
+    if (peer === this.peer && command !== null) this.handlers.onCommand(command);
+  }
+
+  private detach(peer: Peer | undefined): void {
+    if (peer === undefined || peer !== this.peer) return;
+    this.peer = null;
+    peer.writer.markClosed();
+    this.handlers.onDetach();
+  }
+}

@@ -1,0 +1,190 @@
+// The captured output of a run: one JSON record per line, appended in capture order (engine.md 10.3).
+
+import { Buffer } from "node:buffer";
+import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
+
+export type OutputStream = "stdout" | "stderr";
+
+/** What a record says about where it came from; a stored record may lack the last two. */
+export type OutputLabels = { source: "agent" | "stage"; stage?: string; attempt?: number };
+
+export type OutputRecord = OutputLabels & {
+  sequence: number;
+  timestamp: string;
+  stream: OutputStream;
+  encoding: "utf8" | "base64";
+  text?: string;
+  data?: string;
+};
+
+/** The most bytes one record holds. */
+export const recordBytes = 8192;
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 1;
+}
+
+function bodyOf(value: Record<string, unknown>): Pick<OutputRecord, "encoding" | "text" | "data"> | null {
+  const { encoding, text, data } = value;
+  if (encoding === "utf8" && typeof text === "string") return { encoding, text };
+  if (encoding === "base64" && typeof data === "string") return { encoding, data };
+  return null;
+}
+
+function labelsOf(value: Record<string, unknown>): OutputLabels | null {
+  const { source, stage, attempt } = value;
+  if (source !== "agent" && source !== "stage") return null;
+  if (stage !== undefined && typeof stage !== "string") return null;
+  if (attempt !== undefined && !isCount(attempt)) return null;
+  return { source, ...(stage === undefined ? {} : { stage }), ...(attempt === undefined ? {} : { attempt }) };
+}
+
+/** One line of a run log, or null when it is no record: readers skip such lines. */
+export function parseRecord(line: string): OutputRecord | null {
+  let value: Record<string, unknown> | null;
+  try {
+    value = JSON.parse(line) as Record<string, unknown> | null;
+  } catch {
+    return null;
+  }
+  if (typeof value !== "object" || value === null) return null;
+  const { sequence, timestamp, stream } = value;
+  if (!isCount(sequence) || typeof timestamp !== "string") return null;
+  if (stream !== "stdout" && stream !== "stderr") return null;
+  const labels = labelsOf(value);
+  const body = bodyOf(value);
+  return labels === null || body === null ? null : { sequence, timestamp, ...labels, stream, ...body };
+}
+
+/** The bytes a record stands for. */
+export function recordContent(record: OutputRecord): Uint8Array {
+  return record.encoding === "utf8" ? Buffer.from(record.text ?? "") : Buffer.from(record.data ?? "", "base64");
+}
+
+/** Where to cut so that no character is split if that can be helped. */
+function pieceEnd(bytes: Uint8Array, start: number): number {
+  const end = start + recordBytes;
+  if (end >= bytes.length) return bytes.length;
+  let cut = end;
+  while (cut > end - 4 && ((bytes[cut] ?? 0) & 0xc0) === 0x80) cut -= 1;
+  return cut > end - 4 ? cut : end;
+}
+
+const tailBlock = 65_536;
+
+/** The sequence of the last complete record in the first `size` bytes, 0 without one. */
+function lastSequence(descriptor: number, size: number): number {
+  let tail = Buffer.alloc(0);
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - tailBlock);
+    const block = Buffer.alloc(end - start);
+    readSync(descriptor, block, 0, block.length, start);
+    tail = Buffer.concat([block, tail]);
+    const lines = tail.toString("utf8").split("\n");
+    // The first piece may be the end of a line whose beginning is not read yet.
+    const whole = start === 0 ? lines : lines.slice(1);
+    const found = whole.findLast((line) => parseRecord(line) !== null);
+    if (found !== undefined) return parseRecord(found)?.sequence ?? 0;
+    end = start;
+  }
+  return 0;
+}
+
+/**
+ * The one writer of a run log while a stage process runs. Appending never throws: what cannot be written is cut off again,
+ * and `complete` turns false.
+ */
+export class OutputLog {
+  private readonly descriptor: number;
+  private readonly labels: string;
+  private readonly decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  private sequence: number;
+  private size: number;
+  private whole = true;
+
+  private constructor(descriptor: number, labels: OutputLabels) {
+    this.descriptor = descriptor;
+    this.labels = JSON.stringify(labels).slice(1, -1);
+    this.size = fstatSync(descriptor).size;
+    this.sequence = lastSequence(descriptor, this.size);
+    this.endTornLine();
+  }
+
+  /** Opens (or makes) the log for appending records with these labels. Throws the system's error. */
+  static open(path: string, labels: OutputLabels): OutputLog {
+    return new OutputLog(openSync(path, "a+"), labels);
+  }
+
+  /** The sequence of the newest record in the file, 0 when there is none. */
+  get lastSequence(): number {
+    return this.sequence;
+  }
+
+  /** Whether everything given so far is in the file. */
+  get complete(): boolean {
+    return this.whole;
+  }
+
+  /** Appends what one read of a pipe gave, in records of at most 8192 bytes. `timestamp` is RFC 3339. */
+  append(stream: OutputStream, bytes: Uint8Array, timestamp: string): void {
+    const before = this.sequence;
+    let lines = "";
+    for (let start = 0; start < bytes.length; ) {
+      const end = pieceEnd(bytes, start);
+      lines += this.renderRecord(stream, bytes.subarray(start, end), timestamp);
+      start = end;
+    }
+    if (!this.write(lines)) this.sequence = before;
+  }
+
+  /** Waits until the data is on the disk; on failure the capture counts as incomplete. */
+  sync(): void {
+    try {
+      fdatasyncSync(this.descriptor);
+    } catch {
+      this.whole = false;
+    }
+  }
+
+  close(): void {
+    closeSync(this.descriptor);
+  }
+
+  private renderRecord(stream: OutputStream, bytes: Uint8Array, timestamp: string): string {
+    this.sequence += 1;
+    const head = `{"sequence":${this.sequence},"timestamp":"${timestamp}",${this.labels},"stream":"${stream}"`;
+    try {
+      return `${head},"encoding":"utf8","text":${JSON.stringify(this.decoder.decode(bytes))}}\n`;
+    } catch {
+      return `${head},"encoding":"base64","data":"${Buffer.from(bytes).toString("base64")}"}\n`;
+    }
+  }
+
+  private write(text: string): boolean {
+    const bytes = Buffer.from(text);
+    try {
+      for (let at = 0; at < bytes.length; ) at += writeSync(this.descriptor, bytes, at);
+      this.size += bytes.length;
+      return true;
+    } catch {
+      this.whole = false;
+      this.cutBack();
+      return false;
+    }
+  }
+
+  private cutBack(): void {
+    try {
+      ftruncateSync(this.descriptor, this.size);
+    } catch {
+      // A torn line stays; readers skip it, and the next opening ends it.
+    }
+  }
+
+  private endTornLine(): void {
+    if (this.size === 0) return;
+    const last = Buffer.alloc(1);
+    readSync(this.descriptor, last, 0, 1, this.size - 1);
+    if (last[0] !== 0x0a) this.write("\n");
+  }
+}
