@@ -1,6 +1,7 @@
 // What happens before a daemon answers: configuration, directories, lock, database, index (engine.md 16.2, cli.md 10.3).
 
 import { mkdirSync } from "node:fs";
+import { excludeWorktrees } from "../git/exclude.ts";
 import { type Loaded, loadAll } from "../parse/load.ts";
 import { openStore, type Store } from "../store/open.ts";
 import { setFlags } from "../store/scheduler.ts";
@@ -57,6 +58,8 @@ function bringInOrder(ground: Ground): void {
     const fields = { trigger_id: triggerId, ticket_id: ticketId };
     log.info("sloop::daemon", "trigger_completed_on_merged_ticket", fields);
   }
+  const unexcluded = excludeWorktrees(paths.root, loaded.config.worktreeDir);
+  if (unexcluded !== null) log.warn("sloop::daemon", "worktrees_not_excluded", { error: unexcluded });
   if (loaded.warnings.length > 0) log.warn("sloop::daemon", "configuration_warnings", { warnings: loaded.warnings });
 }
 
