@@ -140,16 +140,16 @@ async function mergeIn(merge: Merge, checkout: string, tips: Tips): Promise<Resu
   return fail(explain(output, execution.run.branch));
 }
 
-/** Git's own words; the paths it would not overwrite are listed on lines of their own. */
+/** Git's advice to a person who would finish the merge by hand; nobody will, it is undone. */
+const advice = /^(Not committing merge|Automatic merge went well)/;
+
+/** Git's own words, or a hook's; the paths it would not overwrite are listed on lines of their own. */
 function explain(output: string, branch: string): string {
-  const lines = output.split("\n");
+  const lines = output.split("\n").filter((line) => !advice.test(line));
   const at = lines.findIndex((line) => line.includes("would be overwritten by merge"));
-  if (at < 0) return lastLine(output, `git could not merge ${branch}`);
-  const paths = lines
-    .slice(at + 1)
-    .filter((line) => line.startsWith("\t"))
-    .map((line) => line.trim());
-  return `would be overwritten by merge: ${paths.join(", ")}`;
+  if (at < 0) return lastLine(lines.join("\n"), `git could not merge ${branch}`);
+  const paths = lines.slice(at + 1).filter((line) => line.startsWith("\t"));
+  return `would be overwritten by merge: ${paths.map((line) => line.trim()).join(", ")}`;
 }
 
 /** One try from fresh tips; null when somebody else moved the target first. */
