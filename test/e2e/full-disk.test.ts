@@ -1,0 +1,72 @@
+// A state directory that runs full in the middle of runs: nothing is lost, and dispatch resumes when there is room.
+
+import { expect, test } from "bun:test";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { newScene } from "../support/scene.ts";
+import { until } from "../support/until.ts";
+
+/** A small file system of its own at `path`; null where this user may not mount one. */
+function mountSmall(path: string): (Disposable & { free(): void; fill(): void }) | null {
+  mkdirSync(path, { recursive: true });
+  const mounted = Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", path]);
+  if (mounted.exitCode !== 0) return null;
+  const ballast = join(path, "ballast");
+  return {
+    fill() {
+      for (const size of [1 << 20, 65_536, 4096]) {
+        for (let n = 0; n < 400; n += 1) {
+          try {
+            writeFileSync(`${ballast}-${size}-${n}`, Buffer.alloc(size));
+          } catch {
+            break;
+          }
+        }
+      }
+    },
+    free: () => {
+      Bun.spawnSync(["sh", "-c", `rm -f "${ballast}"*`]);
+    },
+    [Symbol.dispose]() {
+      Bun.spawnSync(["umount", "-l", path]);
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+test("a full state directory closes the gate, keeps the run's work, and opens when there is room", async () => {
+  const agent =
+    'echo run >> "$COUNT/agent"; while [ ! -e "$COUNT/go" ]; do sleep 0.02; done; echo w >> "w-$SLOOP_TICKET_ID"; git add -A; git commit -qm work';
+  await using scene = await newScene({ agent });
+  const small = mountSmall(join(scene.dir, "small"));
+  // Without the right to mount there is no small disk to fill; the suite of record runs where there is.
+  if (small === null) {
+    expect(process.geteuid?.()).not.toBe(0);
+    return;
+  }
+  using disk = small;
+  const env = { XDG_STATE_HOME: join(scene.dir, "small") };
+  const data = (args: string[]) => scene.data(args, env);
+  await data(["post", scene.ticket("first")]);
+  await until(() => scene.count("agent") === 1, "the agent");
+  disk.fill();
+  await Bun.write(join(scene.outside, "go"), "");
+  await until(async () => {
+    const gate = (await data(["status"]))["gate"] as { storage: { writable: boolean; reason: string | null } };
+    return gate.storage.writable === false && gate.storage.reason === "database_full";
+  }, "the storage gate to close");
+  const refused = await scene.sloop(["--json", "post", scene.ticket("second")], { env });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain('"code":"internal"');
+  expect(scene.read(".agents/sloop/tickets/second.md")).not.toContain("id:");
+  disk.free();
+  await until(async () => {
+    const state = ((await data(["show", "TICK-1"]))["value"] as { state: string }).state;
+    return state !== "claimed";
+  }, "the run to settle");
+  expect((await data(["status"]))["gate"]).toMatchObject({ storage: { writable: true, reason: null } });
+  await data(["post", ".agents/sloop/tickets/second.md"]);
+  const ran = await scene.sloop(["wait", "TICK-2", "--timeout", "50"], { env });
+  expect(ran.code).toBe(0);
+  await data(["stop"]);
+}, 120_000);
