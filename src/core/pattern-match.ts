@@ -10,12 +10,14 @@ type Side = "edge" | "word" | "other";
 type State = {
   threads: readonly number[];
   before: Side;
-  /** By code point: the state behind that character, or that the text matches already. */
-  steps: Map<number, State | typeof matched>;
+  /** By code unit below 128, and by code point: the state behind that character, or that the text matches already. */
+  near: (Next | undefined)[];
+  far: Map<number, Next>;
   atEnd: boolean | null;
 };
 
-const matched = Symbol("matched");
+const matched = null;
+type Next = State | typeof matched;
 
 /** States remembered at once; beyond that all are forgotten, which costs time and never correctness. */
 const stateLimit = 2000;
@@ -72,12 +74,12 @@ export function createMatcher(program: Program): (text: string) => boolean {
     const known = states.get(key);
     if (known !== undefined) return known;
     if (states.size >= stateLimit) states.clear();
-    const state: State = { threads: all, before, steps: new Map(), atEnd: null };
+    const state: State = { threads: all, before, near: new Array(128).fill(undefined), far: new Map(), atEnd: null };
     states.set(key, state);
     return state;
   };
 
-  const step = (state: State, code: number): State | typeof matched => {
+  const step = (state: State, code: number): Next => {
     const side = sideOf(code);
     const reached = settle(program, state, side);
     if (reached === matched) return matched;
@@ -96,16 +98,26 @@ export function createMatcher(program: Program): (text: string) => boolean {
     return state.atEnd;
   };
 
+  const learn = (state: State, code: number): Next => {
+    const next = step(state, code);
+    if (code < 128) state.near[code] = next;
+    else state.far.set(code, next);
+    return next;
+  };
+
+  const follow = (state: State, code: number): Next => {
+    const known = code < 128 ? state.near[code] : state.far.get(code);
+    return known === undefined ? learn(state, code) : known;
+  };
+
+  const start = stateOf([], "edge");
+
   return (text) => {
-    let state = stateOf([], "edge");
-    for (let at = 0; at < text.length; ) {
+    let state = start;
+    for (let at = 0; at < text.length; at += 1) {
       const code = text.codePointAt(at) as number;
-      at += code > 0xffff ? 2 : 1;
-      let next = state.steps.get(code);
-      if (next === undefined) {
-        next = step(state, code);
-        state.steps.set(code, next);
-      }
+      if (code > 0xffff) at += 1;
+      const next = follow(state, code);
       if (next === matched) return true;
       state = next;
     }

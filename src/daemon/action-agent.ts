@@ -10,6 +10,7 @@ import type { Daemon } from "./context.ts";
 import { mintCredential } from "./credential.ts";
 import { executeAgent, type ProcessFacts, recordedExit } from "./execute.ts";
 import type { Execution, Reading } from "./stage.ts";
+import { classifyAgent } from "./vendor.ts";
 import { AdmissionFailed, AgentLost, Superseded } from "./walk-end.ts";
 
 const action = { phase: "action", seat: null } as const;
@@ -54,9 +55,10 @@ async function checkpoint(
   commits: CommitObservation,
 ): Promise<void> {
   const own = primary(execution);
-  if (own) await daemon.hook("before-agent-exit-checkpoint");
   const { exitCode, captureComplete } = facts;
-  takeExit(daemon, execution, { exitCode, attempt: execution.attempt, commits, vendor: null, captureComplete });
+  const vendor = own ? await classifyAgent(daemon, execution, exitCode) : null;
+  if (own) await daemon.hook("before-agent-exit-checkpoint");
+  takeExit(daemon, execution, { exitCode, attempt: execution.attempt, commits, vendor, captureComplete });
   if (own) await daemon.hook("after-agent-exit-checkpoint");
 }
 
@@ -64,7 +66,8 @@ async function checkpoint(
 async function lost(daemon: Daemon, execution: Execution): Promise<never> {
   const { run, attempt } = execution;
   const commits = await observeCommits(daemon.paths.root, run.branch);
-  takeExit(daemon, execution, { exitCode: null, attempt, commits, vendor: null, captureComplete: false });
+  const vendor = primary(execution) ? await classifyAgent(daemon, execution, null) : null;
+  takeExit(daemon, execution, { exitCode: null, attempt, commits, vendor, captureComplete: false });
   throw new AgentLost();
 }
 

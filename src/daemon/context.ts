@@ -1,5 +1,6 @@
 // What every part of a running daemon is given: its repository, its store, its clock, and what it holds in memory.
 
+import type { VendorRule } from "../core/catalogue.ts";
 import type { Config } from "../core/config.ts";
 import type { Flow } from "../core/flow.ts";
 import type { Store } from "../store/open.ts";
@@ -50,6 +51,7 @@ export type Daemon = {
   readonly paths: RepositoryPaths;
   readonly config: Config;
   readonly flows: ReadonlyMap<string, Flow>;
+  readonly vendorRules: readonly VendorRule[];
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;

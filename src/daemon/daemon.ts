@@ -5,9 +5,11 @@ import { openHooks } from "../system/hooks.ts";
 import { openBackoff } from "./backoff.ts";
 import type { Daemon, OpenWorkerDoor } from "./context.ts";
 import { openDispatcher } from "./dispatcher.ts";
+import { openMergeWatch } from "./external-merge.ts";
 import type { Launcher } from "./launch.ts";
 import { checkLiveness } from "./liveness.ts";
 import { recoverRuns } from "./recovery.ts";
+import { openRetention } from "./retention.ts";
 import { openScheduler, type Scheduler } from "./scheduler.ts";
 import type { Ground } from "./startup.ts";
 
@@ -58,6 +60,7 @@ function assemble({ ground, options, close }: Parts): { daemon: Daemon; schedule
     paths: ground.paths,
     config: ground.loaded.config,
     flows: ground.loaded.flows,
+    vendorRules: ground.vendorRules,
     store: ground.store,
     clock: ground.clock,
     log: ground.log,
@@ -78,7 +81,15 @@ function assemble({ ground, options, close }: Parts): { daemon: Daemon; schedule
     // The reply to `stop` is on its way to the kernel by then.
     shutDown: () => void setTimeout(close, 0),
   };
-  const launcher: Launcher = { daemon, pending: new Map(), backoff: openBackoff(Date.now), looking: new Set() };
+  const launcher: Launcher = {
+    daemon,
+    pending: new Map(),
+    backoff: openBackoff(Date.now),
+    looking: new Set(),
+    mergeWatch: openMergeWatch(daemon),
+    retention: openRetention(daemon),
+    keptHouseAt: Number.NEGATIVE_INFINITY,
+  };
   scheduler = openScheduler(launcher);
   return { daemon, scheduler, launcher };
 }

@@ -13,6 +13,8 @@ import { listBlockers, readTicket } from "../store/tickets.ts";
 import type { Backoff } from "./backoff.ts";
 import type { Daemon, LiveRun } from "./context.ts";
 import { type DriveResult, driveClaimed, workspaceOf } from "./driver.ts";
+import type { MergeWatch } from "./external-merge.ts";
+import type { Retention } from "./retention.ts";
 import { forgetRun, type PendingExits, settleWalk } from "./settle.ts";
 
 export type Launcher = {
@@ -21,6 +23,10 @@ export type Launcher = {
   backoff: Backoff;
   /** Runs whose log is being looked at for a sign of life. */
   looking: Set<string>;
+  mergeWatch: MergeWatch;
+  retention: Retention;
+  /** When housekeeping was last begun; milliseconds of `performance.now`. */
+  keptHouseAt: number;
 };
 
 /** A run in memory, owned by a driver of this daemon. */

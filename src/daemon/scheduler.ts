@@ -8,7 +8,8 @@ import { readTarget } from "../git/inspect.ts";
 import { listCandidates, readCandidate } from "../store/candidates.ts";
 import { renewLease } from "../store/claims.ts";
 import { storageFull } from "../store/open.ts";
-import { probeWrite } from "../store/scheduler.ts";
+import { nextCleanupEligible } from "../store/report.ts";
+import { probeWrite, readFlags } from "../store/scheduler.ts";
 import { listDueTriggers, nextScheduled, readTrigger } from "../store/triggers.ts";
 import { waitUntil } from "../system/clock.ts";
 import type { Daemon } from "./context.ts";
@@ -112,6 +113,17 @@ function settlePending({ pending }: Launcher): void {
   for (const [runId, settle] of pending) if (settle()) pending.delete(runId);
 }
 
+const houseEveryMs = 200;
+
+/** Looks that cost more the longer the history: not at every one of many requests. */
+function keepHouse(launcher: Launcher): void {
+  const { daemon, mergeWatch, retention } = launcher;
+  if (daemon.conditions.stopping || performance.now() - launcher.keptHouseAt < houseEveryMs) return;
+  launcher.keptHouseAt = performance.now();
+  mergeWatch.look();
+  if (!readFlags(daemon.store.db).draining) retention.look();
+}
+
 function renewLeases(daemon: Daemon): void {
   const owned = [...daemon.live.values()].filter((live) => live.supervised && !live.recovering);
   if (owned.length === 0) return;
@@ -129,6 +141,7 @@ function runPass(launcher: Launcher): void | Promise<void> {
   if (!probeStorage(daemon)) return undefined;
   settlePending(launcher);
   watchSilence(launcher);
+  keepHouse(launcher);
   renewLeases(daemon);
   return wantsDispatch(daemon) ? dispatch(launcher) : undefined;
 }
@@ -146,6 +159,12 @@ function passFailed(daemon: Daemon, error: unknown): void {
   daemon.log.error("sloop::dispatcher", "trigger_scan_failed", { error: text });
 }
 
+function cleanupDeadlines(daemon: Daemon, now: number): number[] {
+  const retention = daemon.config.worktreeRetentionMs;
+  const eligible = retention === null ? null : nextCleanupEligible(daemon.store.db, now - retention);
+  return eligible === null || retention === null ? [] : [eligible + retention];
+}
+
 function wakeInstant(daemon: Daemon, now: number): number | null {
   const scheduled = nextScheduled(daemon.store.db, now);
   const world = readWorld(daemon);
@@ -159,7 +178,7 @@ function wakeInstant(daemon: Daemon, now: number): number | null {
     hoursOpen: world.hoursOpen,
     nextOpening: hours === null ? null : nextOpening(hours, now),
     cooldownEnds: [...world.cooldowns.values()].map((cooldown) => cooldown.untilMs),
-    cleanups: [],
+    cleanups: cleanupDeadlines(daemon, now),
     silences: silenceDeadlines(daemon),
   });
 }

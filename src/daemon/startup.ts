@@ -1,6 +1,7 @@
 // What happens before a daemon answers: configuration, directories, lock, database, index (engine.md 16.2, cli.md 10.3).
 
 import { mkdirSync } from "node:fs";
+import { loadRules, type VendorRule } from "../core/catalogue.ts";
 import { excludeWorktrees } from "../git/exclude.ts";
 import { type Loaded, loadAll } from "../parse/load.ts";
 import { openStore, type Store } from "../store/open.ts";
@@ -25,6 +26,7 @@ export type StartOptions = {
 export type Ground = {
   paths: RepositoryPaths;
   loaded: Loaded;
+  vendorRules: VendorRule[];
   clock: Clock;
   log: Log;
   store: Store;
@@ -70,6 +72,7 @@ function bringInOrder(ground: Ground): void {
 export async function prepareGround(options: StartOptions): Promise<Ground | null> {
   const { root, env } = options;
   const loaded = loadAll(fileSource, root, env["HOME"] ?? null);
+  const vendorRules = loadRules();
   const paths = repositoryPaths({ root, env, uid: process.geteuid?.() ?? 0, platform: process.platform });
   prepareDirectories(paths);
   const lock = await openLock(paths.lockDatabase, { graceMs: lockGraceMs, pollMs: lockPollMs });
@@ -81,6 +84,7 @@ export async function prepareGround(options: StartOptions): Promise<Ground | nul
     const ground = {
       paths,
       loaded,
+      vendorRules,
       clock,
       log: openLog(paths.logFile),
       store: openStore(paths.database, clock.now()),

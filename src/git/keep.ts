@@ -116,3 +116,17 @@ export async function dropKept(root: string, runId: string): Promise<void> {
     await mustSay(git([...quiet, "update-ref", "-d", ref], { cwd: root, write: true }));
   }
 }
+
+/** Runs of which anything is kept on a hidden reference, with the newest instant (epoch ms) it was made. */
+export async function listKeptRuns(root: string): Promise<{ runId: string; keptAtMs: number }[]> {
+  const args = ["for-each-ref", "--format=%(refname) %(committerdate:unix)", "refs/sloop/wip", "refs/sloop/kept"];
+  const { code, stdout } = await git(args, { cwd: root });
+  if (code !== 0) return [];
+  const kept = new Map<string, number>();
+  for (const line of stdout.split("\n")) {
+    const [reference = "", seconds = ""] = line.split(" ");
+    const runId = reference.slice(reference.lastIndexOf("/") + 1);
+    if (runId !== "") kept.set(runId, Math.max(kept.get(runId) ?? 0, Number(seconds) * 1000));
+  }
+  return [...kept].map(([runId, keptAtMs]) => ({ runId, keptAtMs }));
+}

@@ -53,6 +53,7 @@ export const tickets = sqliteTable(
     index("tickets_by_project_state").on(t.projectId, t.state),
     index("tickets_by_recency").on(t.createdAtMs, t.id),
     index("tickets_by_state").on(t.state, t.createdAtMs, t.id),
+    index("tickets_by_name").on(t.name, t.id, t.createdAtMs),
   ],
 );
 

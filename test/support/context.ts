@@ -87,6 +87,7 @@ export async function openContext(options: ContextOptions = {}): Promise<TestDae
     paths,
     config: { ...config, ...overrides },
     flows: new Map(),
+    vendorRules: [],
     store,
     clock: { now: () => now },
     log: { ...silentLog, info: record("info"), warn: record("warn"), error: record("error") },
