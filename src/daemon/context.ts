@@ -44,6 +44,9 @@ export type LiveRun = {
   reportedStall: number | null | undefined;
 };
 
+/** What a daemon ends for. */
+export type DaemonEnd = "stop" | "restart";
+
 /** Gates that only memory knows. */
 export type Conditions = { storageFull: boolean; unreconciled: boolean; stopping: boolean };
 
@@ -71,6 +74,6 @@ export type Daemon = {
   enqueue<T>(job: () => T | Promise<T>): Promise<T>;
   /** Asks for a pass soon. */
   poke(): void;
-  /** Called by `stop` once its reply was written. */
-  shutDown(): void;
+  /** Ends the daemon once what is being answered was written; `restart` makes way for a successor with our pid. */
+  shutDown(why?: DaemonEnd): void;
 };

@@ -3,7 +3,7 @@
 import { gitDirectoryPresent } from "../git/inspect.ts";
 import { openHooks } from "../system/hooks.ts";
 import { openBackoff } from "./backoff.ts";
-import type { Daemon, OpenWorkerDoor } from "./context.ts";
+import type { Daemon, DaemonEnd, OpenWorkerDoor } from "./context.ts";
 import { openDispatcher } from "./dispatcher.ts";
 import { openMergeWatch } from "./external-merge.ts";
 import type { Launcher } from "./launch.ts";
@@ -29,7 +29,7 @@ export type DaemonOptions = {
 export type RunningDaemon = {
   daemon: Daemon;
   /** Resolves once everything is closed. */
-  closed: Promise<void>;
+  closed: Promise<DaemonEnd>;
 };
 
 /** What a daemon that was started inside a run must not pass on. */
@@ -51,7 +51,7 @@ function ownEnvironment(env: DaemonOptions["env"]): Record<string, string> {
   return kept;
 }
 
-type Parts = { ground: Ground; options: DaemonOptions; close: () => void };
+type Parts = { ground: Ground; options: DaemonOptions; close: (why: DaemonEnd) => void };
 
 function assemble({ ground, options, close }: Parts): { daemon: Daemon; scheduler: Scheduler; launcher: Launcher } {
   let scheduler: Scheduler | null = null;
@@ -79,7 +79,7 @@ function assemble({ ground, options, close }: Parts): { daemon: Daemon; schedule
       dispatcher.poke();
     },
     // The reply to `stop` is on its way to the kernel by then.
-    shutDown: () => void setTimeout(close, 0),
+    shutDown: (why = "stop") => void setTimeout(() => close(why), 0),
   };
   const launcher: Launcher = {
     daemon,
@@ -108,25 +108,25 @@ function startTick(launcher: Launcher): ReturnType<typeof setInterval> {
 
 /** Opens the doors on a prepared ground and runs until `stop`. Throws when the operator socket cannot be served. */
 export function openDaemon(ground: Ground, options: DaemonOptions): RunningDaemon {
-  const { promise: closed, resolve } = Promise.withResolvers<void>();
-  let close = (): void => undefined;
-  const { daemon, scheduler, launcher } = assemble({ ground, options, close: () => close() });
+  const { promise: closed, resolve } = Promise.withResolvers<DaemonEnd>();
+  let close = (_why: DaemonEnd): void => undefined;
+  const { daemon, scheduler, launcher } = assemble({ ground, options, close: (why) => close(why) });
   const door = options.openOperatorDoor(daemon);
   daemon.log.info("sloop::daemon", "daemon_started");
   recoverRuns(launcher);
   const tick = startTick(launcher);
-  close = () => {
+  close = (why) => {
     close = () => undefined;
     daemon.conditions.stopping = true;
     clearInterval(tick);
     scheduler.close();
-    daemon.log.info("sloop::daemon", "daemon_stopped");
+    daemon.log.info("sloop::daemon", why === "stop" ? "daemon_stopped" : "restart_drain_complete");
     door.close();
     for (const live of daemon.live.values()) live.door?.close();
     ground.store.close();
     ground.lock.close();
     daemon.log.close();
-    resolve();
+    resolve(why);
   };
   daemon.poke();
   return { daemon, closed };

@@ -9,6 +9,7 @@ import { listCandidates, readCandidate } from "../store/candidates.ts";
 import { renewLease } from "../store/claims.ts";
 import { storageFull } from "../store/open.ts";
 import { nextCleanupEligible } from "../store/report.ts";
+import { countUnsettled } from "../store/runs.ts";
 import { probeWrite, readFlags } from "../store/scheduler.ts";
 import { listDueTriggers, nextScheduled, readTrigger } from "../store/triggers.ts";
 import { waitUntil } from "../system/clock.ts";
@@ -101,6 +102,13 @@ function wantsDispatch(daemon: Daemon): boolean {
   return dispatchGate(readWorld(daemon)) === null;
 }
 
+/** Whether a restart was asked for and nothing is in its way any more. */
+function drained(daemon: Daemon): boolean {
+  if (daemon.conditions.stopping || daemon.live.size > 0 || !readFlags(daemon.store.db).draining) return false;
+  daemon.conditions.stopping = countUnsettled(daemon.store.db) === 0;
+  return daemon.conditions.stopping;
+}
+
 function probeStorage(daemon: Daemon): boolean {
   if (!daemon.conditions.storageFull) return true;
   daemon.store.write((tx) => probeWrite(tx, daemon.clock.now()));
@@ -143,6 +151,7 @@ function runPass(launcher: Launcher): void | Promise<void> {
   watchSilence(launcher);
   keepHouse(launcher);
   renewLeases(daemon);
+  if (drained(daemon)) daemon.shutDown("restart");
   return wantsDispatch(daemon) ? dispatch(launcher) : undefined;
 }
 

@@ -25,6 +25,7 @@ export type DaemonInfo = {
 };
 
 export type StopReply = { stopping: true; pid: number; cancelled_runs: string[] };
+export type RestartReply = { draining: true; active_runs: number; pid: number };
 export type PauseReply = { paused: true };
 export type ResumeReply = { paused: false; restart_cancelled: boolean };
 

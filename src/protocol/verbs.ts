@@ -12,6 +12,7 @@ import type {
   OverrideReply,
   PauseReply,
   PostReply,
+  RestartReply,
   ResumeReply,
   RetryReply,
   RunReply,
@@ -83,6 +84,7 @@ const row = <const W extends Who, P extends TSchema>(who: W, read: boolean, para
 export const verbs = {
   daemon: row("operator", true, none, "Say which daemon answers and where its files are."),
   stop: row("operator", false, args({ force: Type.Optional(Type.Boolean()) }), "Stop the daemon."),
+  restart: row("operator", false, none, "Finish the runs that are going, then reload the program."),
   pause: row("operator", false, none, "Stop dispatching; runs already going finish."),
   resume: row("operator", false, none, "Dispatch again, and call off a pending restart."),
   post: row(
@@ -160,6 +162,7 @@ export const verbs = {
 export type Results = {
   daemon: DaemonInfo;
   stop: StopReply;
+  restart: RestartReply;
   pause: PauseReply;
   resume: ResumeReply;
   post: PostReply;

@@ -1,8 +1,11 @@
 // The composition root of `daemon --foreground`: the daemon and its doors, until it is told to stop.
 
 import { SloopError } from "../core/errors.ts";
-import { openDaemon } from "../daemon/daemon.ts";
-import { prepareGround } from "../daemon/startup.ts";
+import type { DaemonEnd } from "../daemon/context.ts";
+import { openDaemon, type RunningDaemon } from "../daemon/daemon.ts";
+import { type Ground, prepareGround } from "../daemon/startup.ts";
+import { openLog } from "../system/log.ts";
+import { replaceProcess, startedFrom } from "../system/replace.ts";
 import { openOperatorDoor } from "./operator.ts";
 import { openWorkerDoor } from "./worker.ts";
 
@@ -17,16 +20,9 @@ export type ServeOptions = {
   executable: string;
 };
 
-/**
- * Serves until `stop`, SIGTERM or SIGINT; runs that are going are left to the next daemon. Resolves to the exit code:
- * 0 also when another daemon holds the lock. Throws SloopError when it cannot start.
- */
-export async function serve(options: ServeOptions): Promise<number> {
-  const ground = await prepareGround(options);
-  if (ground === null) return 0;
-  let running: ReturnType<typeof openDaemon>;
+function open(ground: Ground, options: ServeOptions): RunningDaemon {
   try {
-    running = openDaemon(ground, { ...options, openOperatorDoor, openWorkerDoor });
+    return openDaemon(ground, { ...options, openOperatorDoor, openWorkerDoor });
   } catch (error) {
     ground.store.close();
     ground.lock.close();
@@ -34,8 +30,48 @@ export async function serve(options: ServeOptions): Promise<number> {
     const text = error instanceof Error ? error.message : String(error);
     throw new SloopError("daemon_unavailable", `cannot serve ${ground.paths.operatorSocket}: ${text}`);
   }
-  process.on("SIGTERM", () => running.daemon.shutDown());
-  process.on("SIGINT", () => running.daemon.shutDown());
-  await running.closed;
-  return 0;
+}
+
+function definedEnvironment(env: ServeOptions["env"]): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+/** Becomes the program now at `path`; returns only when that failed, and then the daemon serves on. */
+function restart(ground: Ground, path: string, options: ServeOptions): void {
+  const log = openLog(ground.paths.logFile);
+  log.info("sloop::daemon", "restart_exec", { path });
+  try {
+    process.chdir(options.root);
+    replaceProcess(path, ["daemon", "--foreground"], definedEnvironment(options.env));
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    log.error("sloop::daemon", "restart_exec_failed", { path, error: text });
+  } finally {
+    log.close();
+  }
+}
+
+/** One life of a daemon in this process; null when another daemon holds the lock. */
+async function serveOnce(options: ServeOptions): Promise<{ ground: Ground; end: DaemonEnd } | null> {
+  const ground = await prepareGround(options);
+  if (ground === null) return null;
+  const running = open(ground, options);
+  const stop = () => running.daemon.shutDown("stop");
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);
+  const end = await running.closed;
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.off(signal, stop);
+  return { ground, end };
+}
+
+/**
+ * Serves until `stop`, SIGTERM or SIGINT; runs that are going are left to the next daemon. Resolves to the exit code:
+ * 0 also when another daemon holds the lock. Throws SloopError when it cannot start.
+ */
+export async function serve(options: ServeOptions): Promise<number> {
+  const path = startedFrom(options.executable, options.env);
+  for (;;) {
+    const served = await serveOnce(options);
+    if (served === null || served.end === "stop") return 0;
+    restart(served.ground, path, options);
+  }
 }

@@ -16,6 +16,7 @@ import { note } from "./note.ts";
 import { pause } from "./pause.ts";
 import { post } from "./post.ts";
 import { ready } from "./ready.ts";
+import { restart } from "./restart.ts";
 import { resume } from "./resume.ts";
 import { retry } from "./retry.ts";
 import { run } from "./run.ts";
@@ -31,6 +32,7 @@ type OperatorHandlers = { readonly [V in OperatorVerb]: Handler<V> };
 export const operatorHandlers: OperatorHandlers = {
   daemon,
   stop,
+  restart,
   pause,
   resume,
   post,

@@ -1,9 +1,10 @@
 // `show`: the dashboard, or whatever a reference means (protocol.md 5.3, 7.10).
 
 import type { Pattern } from "../core/pattern.ts";
+import { newestFirst } from "../core/recency.ts";
 import type { Daemon } from "../daemon/context.ts";
 import type { Dashboard, Matches } from "../protocol/replies.ts";
-import { countAllTickets, listInStates, listNames, listRecent, sortByRecency } from "../store/report.ts";
+import { countAllTickets, listInStates, listMatching, listRecent } from "../store/report.ts";
 import { readTicket } from "../store/tickets.ts";
 import type { Handler } from "./handler.ts";
 import { requireLimit } from "./list.ts";
@@ -19,7 +20,7 @@ const defaultRecent = 10;
 function dashboard(daemon: Daemon, limit: number): Dashboard {
   const q = daemon.store.db;
   const facts = readRowFacts(daemon);
-  const attention = sortByRecency(listInStates(q, ["needs_review", "failed"])).map((ticket) => ticket.id);
+  const attention = newestFirst(listInStates(q, ["needs_review", "failed"]), null).map((ticket) => ticket.id);
   return {
     kind: "dashboard",
     ...statusOf(daemon, facts).status,
@@ -31,10 +32,7 @@ function dashboard(daemon: Daemon, limit: number): Dashboard {
 }
 
 function matches(daemon: Daemon, ref: string, pattern: Pattern, limit: number | null): Matches {
-  const found = listNames(daemon.store.db).filter(({ id, name }) => pattern(id) || pattern(name));
-  const ids = sortByRecency(found)
-    .slice(0, limit ?? found.length)
-    .map((ticket) => ticket.id);
+  const ids = newestFirst(listMatching(daemon.store.db, pattern), limit).map((ticket) => ticket.id);
   return { kind: "matches", ref, tickets: ticketRows(daemon, ids, readRowFacts(daemon)) };
 }
 
