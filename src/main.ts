@@ -1,7 +1,6 @@
 // The one entry of the program: a supervisor, the daemon or the CLI, by its arguments; and the last catch of all three.
 
 import { wantsJson } from "./cli/args.ts";
-import { endWith } from "./cli/failure.ts";
 import { runCli } from "./cli/main.ts";
 
 const argv = process.argv.slice(2);
@@ -24,7 +23,7 @@ async function main(): Promise<number> {
       serve: async (options) => await (await import("./server/serve.ts")).serve(options),
     });
   } catch (error) {
-    return await endWith(error, wantsJson(argv));
+    return await (await import("./cli/failure.ts")).endWith(error, wantsJson(argv));
   }
 }
 

@@ -25,9 +25,8 @@ const timeout = (summary: string): Option => valued("timeout", "T", { kind: "tim
 const whileFollowing = (option: Option): Option => ({ ...option, needs: "follow" });
 const follow = (summary: string): Option => flag("follow", summary, "f");
 
-export const templateKinds = ["ticket", "flow", "project", "config"] as const;
-export type TemplateKind = (typeof templateKinds)[number];
-export const confidences = ["low", "medium", "high"] as const;
+const templateKinds = ["ticket", "flow", "project", "config"] as const;
+const confidences = ["low", "medium", "high"] as const;
 
 const at = valued("at", "HH:MM", { kind: "time" }, "Not before the next local time that reads so");
 
@@ -206,6 +205,20 @@ export const commands: readonly Command[] = [
     summary: "shut down",
     positionals: [],
     options: [flag("force", "Cancel active runs first")],
+  },
+  {
+    name: "reindex",
+    group: "Service",
+    kind: "operator",
+    summary: "rebuild state from files and git",
+    positionals: [],
+    options: [
+      flag("wait", "Try again every 2 s while runs are active"),
+      {
+        ...valued("timeout", "T", { kind: "timeout" }, "Give up after T: seconds, or a duration (default: 3600)"),
+        needs: "wait",
+      },
+    ],
   },
   { name: "brief", group: "Worker", kind: "worker", summary: "my assignment", positionals: [], options: [] },
   {

@@ -6,11 +6,12 @@ import type {
   DaemonInfo,
   OverrideReply,
   PostReply,
+  ReindexReply,
   RetryReply,
   StopReply,
   TriggerEcho,
 } from "../protocol/replies.ts";
-import { datedTime } from "./span.ts";
+import { counted, datedTime } from "./span.ts";
 
 /** `daemon`; `version` is this program's own. */
 export function renderDaemon(data: DaemonInfo & { control?: string }, version: string): string {
@@ -70,6 +71,12 @@ export function renderPost(data: PostReply): string {
 /** `retry`, `hold`, `ready`. */
 export function renderMove(data: OverrideReply | RetryReply): string {
   return `ticket ${data.ticket}: ${data.previous_state} -> ${data.state}`;
+}
+
+export function renderReindex(data: ReindexReply): string {
+  const { projects_indexed: projects, tickets_indexed: tickets, tickets_state_changed: changed } = data;
+  const indexed = `reindexed ${counted(projects, "project")} and ${counted(tickets, "ticket")}`;
+  return `${indexed}; ${counted(changed, "ticket state")} changed; ${counted(data.rows_dropped, "row")} dropped`;
 }
 
 export function renderCancel(data: CancelReply): string {

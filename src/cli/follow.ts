@@ -132,7 +132,7 @@ export async function followShow(session: Session): Promise<number> {
   return await follow(
     {
       session,
-      client: openSession(session),
+      client: await openSession(session),
       ref: subjectOf(session),
       deadline,
       quiet,
@@ -146,7 +146,7 @@ export async function followShow(session: Session): Promise<number> {
 /** `wait`: the reference must resolve to a run; then as `show -f -q`, with the ticket followed when a ticket was named. */
 export async function waitRun(session: Session): Promise<number> {
   const deadline = deadlineOf(session, usualWaitMs);
-  const client = openSession(session);
+  const client = await openSession(session);
   const ref = session.values.words[0] ?? "";
   const reply = await client.call("wait", { run: ref });
   if (!reply.ok) return await refuse(session, client, "wait", reply);

@@ -150,10 +150,7 @@ function topicList(): string {
   return `Topics:\n${table(rows)}\n\n\`sloop help <topic>\` or \`sloop help <command>\` explains one.`;
 }
 
-/** `realPaths` completes the topic `paths`: null outside a repository. */
-export type HelpContext = { realPaths: () => string | null };
-
-function topicHelp(name: string, context: HelpContext): string {
+function topicHelp(name: string, realPaths: string | null): string {
   if (name === "topics") return topicList();
   const command = findCommand(name);
   if (command !== null) return commandHelp(command);
@@ -163,20 +160,20 @@ function topicHelp(name: string, context: HelpContext): string {
     const known = `topics are ${Object.keys(topics).join(", ")}`;
     throw usageError(`unknown help topic \`${name}\`: ${known}`, findCommand("help"), likelyTip(name, names));
   }
-  const real = name === "paths" ? context.realPaths() : null;
-  return real === null ? topic.text : `${topic.text}\n\n${real}`;
+  const more = name === "paths" ? realPaths : null;
+  return more === null ? topic.text : `${topic.text}\n\n${more}`;
 }
 
 export type HelpPage = { kind: "compact" } | { kind: "full" } | { kind: "topic"; name: string };
 
-/** A whole page, without a newline at its end. Throws the usage error for an unknown topic. */
-export function renderHelp(page: HelpPage, context: HelpContext): string {
+/** A whole page, without a newline at its end; `realPaths` completes the topic `paths`. Throws the usage error for an unknown topic. */
+export function renderHelp(page: HelpPage, realPaths: string | null): string {
   switch (page.kind) {
     case "compact":
       return trimmed(compactHelp());
     case "full":
       return trimmed(fullHelp());
     case "topic":
-      return trimmed(topicHelp(page.name, context));
+      return trimmed(topicHelp(page.name, realPaths));
   }
 }

@@ -6,7 +6,8 @@ import { SloopError } from "../core/errors.ts";
 import { rawTestCommand, scaffold } from "../parse/templates.ts";
 import { systemCode } from "../system/files.ts";
 import { currentDirectory } from "./repository.ts";
-import { remark, type Session, sayLocal } from "./session.ts";
+import { remark, sayLocal } from "./say.ts";
+import type { Session } from "./session.ts";
 
 const base = ".agents/sloop";
 const directories = ["projects", "tickets", "flows", "prompts"].map((name) => `${base}/${name}`);

@@ -4,8 +4,8 @@ import { templates } from "../parse/templates.ts";
 import type { RepositoryPaths } from "../system/paths.ts";
 import type { HelpPage } from "./help.ts";
 import { currentDirectory, openRepository } from "./repository.ts";
-import { type Session, say, sayLocal } from "./session.ts";
-import { version } from "./version.ts";
+import { say, sayLocal } from "./say.ts";
+import type { Session } from "./session.ts";
 
 function pathLines(paths: RepositoryPaths): string {
   const rows = [
@@ -22,9 +22,9 @@ function pathLines(paths: RepositoryPaths): string {
   return `This repository:\n${rows.map(([name, path]) => `  ${name}: ${path}`).join("\n")}`;
 }
 
-function realPaths(env: Session["env"]): string | null {
+async function realPaths(env: Session["env"]): Promise<string | null> {
   try {
-    return pathLines(openRepository(currentDirectory(), env).paths);
+    return pathLines((await openRepository(currentDirectory(), env)).paths);
   } catch {
     // Outside a repository, or in one whose configuration is broken: the general part is all there is to say.
     return null;
@@ -34,14 +34,9 @@ function realPaths(env: Session["env"]): string | null {
 /** Prints a help page; nothing is looked for but, for the topic `paths`, the repository. */
 export async function sayHelp(page: HelpPage, json: boolean, env: Session["env"]): Promise<number> {
   const { renderHelp } = await import("./help.ts");
-  const text = renderHelp(page, { realPaths: () => realPaths(env) });
+  const paths = page.kind === "topic" && page.name === "paths" ? await realPaths(env) : null;
+  const text = renderHelp(page, paths);
   await sayLocal(json, { kind: "help", text }, text);
-  return 0;
-}
-
-/** Prints `sloop <version>`. */
-export async function sayVersion(json: boolean): Promise<number> {
-  await sayLocal(json, { kind: "version", version }, `sloop ${version}`);
   return 0;
 }
 

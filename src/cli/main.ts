@@ -1,11 +1,8 @@
-// argv -> command -> exit code: the CLI's switchboard (cli.md 1, 2).
+// argv -> exit code: the CLI's switchboard (cli.md 1, 2). Version and help are answered without loading anything else.
 
-import { openClock } from "../system/clock.ts";
 import { parseCommandLine } from "./args.ts";
-import type { Command } from "./command.ts";
-import { currentDirectory, openRepository, starterFor } from "./repository.ts";
+import { sayLocal } from "./say.ts";
 import type { Session } from "./session.ts";
-import { chooseStyle } from "./style.ts";
 import { version } from "./version.ts";
 
 export type ServeOptions = {
@@ -27,66 +24,16 @@ export type Program = {
   serve(options: ServeOptions): Promise<number>;
 };
 
-/** `daemon --foreground`: the same checks as before any start, then this process is the daemon. */
-async function foreground(program: Program, session: Session): Promise<number> {
-  const { root } = openRepository(currentDirectory(), session.env);
-  await starterFor(root, session).check();
-  const { env, self, executable } = program;
-  return await program.serve({ root, env, version, self, executable });
-}
-
-async function runFollower(session: Session): Promise<number> {
-  if (session.name === "logs" || session.name === "events") {
-    const stream = await import("./stream.ts");
-    return await (session.name === "logs" ? stream.followLogs(session) : stream.followEvents(session));
-  }
-  const follow = await import("./follow.ts");
-  return await (session.name === "wait" ? follow.waitRun(session) : follow.followShow(session));
-}
-
-async function runLocal(session: Session): Promise<number> {
-  if (session.name === "init") return await (await import("./init.ts")).init(session);
-  if (session.name === "demo") return await (await import("./demo.ts")).demo(session);
-  return await (await import("./local.ts")).template(session);
-}
-
-async function runOperator(program: Program, session: Session): Promise<number> {
-  const worker = await import("./worker.ts");
-  if (worker.inWorker(session.env)) {
-    worker.refuseInWorker(session);
-    return await worker.runWorker(session);
-  }
-  if (session.values.switches.has("foreground")) return await foreground(program, session);
-  const follows = session.name === "watch" || session.name === "wait" || session.values.switches.has("follow");
-  if (follows) return await runFollower(session);
-  const { operatorCommands } = await import("./operator.ts");
-  const command = operatorCommands[session.name];
-  if (command === undefined) throw new Error(`no command for ${session.name}`);
-  return await command(session);
-}
-
-async function runCommand(program: Program, command: Command, session: Session): Promise<number> {
-  switch (command.kind) {
-    case "local":
-      return await runLocal(session);
-    case "worker":
-      return await (await import("./worker.ts")).runWorker(session);
-    case "operator":
-      return await runOperator(program, session);
-  }
-}
-
 /** Runs one command line and gives its exit code. Throws what main.ts prints: SloopError, ClosedStream, or a bug. */
 export async function runCli(program: Program): Promise<number> {
   const parsed = parseCommandLine(program.argv);
-  if (parsed.kind === "help") {
-    return await (await import("./local.ts")).sayHelp(parsed.page, parsed.json, program.env);
+  switch (parsed.kind) {
+    case "version":
+      await sayLocal(parsed.json, { kind: "version", version }, `sloop ${version}`);
+      return 0;
+    case "help":
+      return await (await import("./local.ts")).sayHelp(parsed.page, parsed.json, program.env);
+    case "command":
+      return await (await import("./run.ts")).runParsed(program, parsed);
   }
-  if (parsed.kind === "version") return await (await import("./local.ts")).sayVersion(parsed.json);
-  const { command, values, json } = parsed;
-  const noColor = program.env["NO_COLOR"] !== undefined;
-  const style = chooseStyle({ flag: parsed.colour, noColor, terminal: outIsTerminal() });
-  const clock = openClock(program.env);
-  const session: Session = { name: command.name, values, json, style, env: program.env, clock, self: program.self };
-  return await runCommand(program, command, session);
 }

@@ -46,6 +46,19 @@ them first. Replies before the process is gone.`,
     ],
     examples: ["sloop stop", "sloop stop --force"],
   },
+  reindex: {
+    about: `Rebuilds the index from project files, ticket files (or the external source) and
+git: files changed, renamed or deleted since they were posted, branches merged or
+squashed by hand. A ticket that is wrong by itself is held with a reason; one whose
+branch carries work is merged or needs_review; holds, attempts and history of the
+rest stay. Refused while runs are active; --wait tries again until none is.`,
+    exits: [
+      ["0", "rebuilt"],
+      ["1", "runs are active (with --wait: still, when the time was up); files or git contradict each other"],
+      ["2", "bad arguments"],
+    ],
+    examples: ["sloop reindex", "sloop reindex --wait --timeout 10m"],
+  },
   brief: {
     about: `For an agent inside a run: its assignment as JSON. The ticket as it was when the
 run was claimed, the worktree and branch, the stage, and what counts as done. May

@@ -10,27 +10,47 @@ import { usageError } from "./refusal.ts";
 import { checkConfiguration, clientFor, currentDirectory, openClient, openRepository } from "./repository.ts";
 import { eventsArgs, listArgs, logsArgs, postArgs, runArgs, showArgs } from "./request.ts";
 import { print, refuse, respond } from "./respond.ts";
-import { remark, type Session, sayLocal } from "./session.ts";
+import { remark, sayLocal } from "./say.ts";
+import type { Session } from "./session.ts";
+import { errorIsTerminal } from "./terminal.ts";
 
 /** Finds the repository and its daemon, starting one if need be. */
-export function openSession(session: Session): Client {
-  return clientFor(openRepository(currentDirectory(), session.env), session);
+export async function openSession(session: Session): Promise<Client> {
+  return clientFor(await openRepository(currentDirectory(), session.env), session);
 }
 
 async function send<V extends OperatorVerb>(session: Session, verb: V, args: Params<V>): Promise<number> {
-  const client = openSession(session);
+  const client = await openSession(session);
   return await respond(session, client, verb, await client.call(verb, args));
 }
 
+/** What the configuration says that nothing reads: people are told, programs are not. */
+export async function warn(session: Session, warnings: readonly string[]): Promise<void> {
+  if (session.json) return;
+  for (const warning of warnings) await remark(`warning: ${warning}`);
+}
+
+/** The warnings of a configuration as it is now; a broken one is no concern of a daemon that answers. */
+async function currentWarnings(root: string, session: Session): Promise<string[]> {
+  try {
+    return await checkConfiguration(root, session.env);
+  } catch {
+    return [];
+  }
+}
+
 async function daemon(session: Session): Promise<number> {
-  const client = openSession(session);
+  const repository = await openRepository(currentDirectory(), session.env);
+  const client = clientFor(repository, session);
   const reply = await client.call("daemon", {});
   if (reply.ok) reply.data.started = client.startedPid !== null && client.startedPid === reply.data.pid;
-  return await respond(session, client, "daemon", reply);
+  const code = await respond(session, client, "daemon", reply);
+  if (!session.json) await warn(session, await currentWarnings(repository.root, session));
+  return code;
 }
 
 async function stop(session: Session): Promise<number> {
-  const client = openClient(openRepository(currentDirectory(), session.env), { kind: "stop" });
+  const client = openClient(await openRepository(currentDirectory(), session.env), { kind: "stop" });
   try {
     const reply = await client.call("stop", { force: session.values.switches.has("force") });
     return await respond(session, client, "stop", reply);
@@ -67,8 +87,8 @@ async function post(session: Session): Promise<number> {
   const [path = ""] = session.values.words;
   checkUtf8(path);
   const directory = currentDirectory();
-  const repository = openRepository(directory, session.env);
-  checkConfiguration(repository.root, session.env);
+  const repository = await openRepository(directory, session.env);
+  await warn(session, await checkConfiguration(repository.root, session.env));
   const client = clientFor(repository, session);
   const reply = await client.call("post", postArgs(session.values, postedFile(path, directory, repository.root)));
   const code = await respond(session, client, "post", reply);
@@ -77,7 +97,7 @@ async function post(session: Session): Promise<number> {
 }
 
 async function retry(session: Session): Promise<number> {
-  const client = openSession(session);
+  const client = await openSession(session);
   const reply = await client.call("retry", { ticket: session.values.words[0] ?? "" });
   const code = await respond(session, client, "retry", reply);
   if (reply.ok) await tellNothingQueued(session, reply.data.ticket);
@@ -94,7 +114,7 @@ function filterRows(data: ListReply, args: Params<"list">): ListReply {
 }
 
 async function list(session: Session): Promise<number> {
-  const client = openSession(session);
+  const client = await openSession(session);
   const args = listArgs(session.values);
   const filtered = args.project !== undefined || args.states !== undefined;
   let reply = await client.call("list", args);

@@ -8,13 +8,22 @@ import type {
   LogsPage,
   OverrideReply,
   PostReply,
+  ReindexReply,
   ResumeReply,
   RunReply,
   ShowReply,
   StopReply,
 } from "../protocol/replies.ts";
 import type { Verb } from "../protocol/verbs.ts";
-import { renderCancel, renderDaemon, renderMove, renderPost, renderStop, renderTrigger } from "./confirm.ts";
+import {
+  renderCancel,
+  renderDaemon,
+  renderMove,
+  renderPost,
+  renderReindex,
+  renderStop,
+  renderTrigger,
+} from "./confirm.ts";
 import { renderDashboard } from "./dashboard.ts";
 import { renderProject, renderRun, renderTicket } from "./detail.ts";
 import { renderEvents, renderLogs } from "./feed.ts";
@@ -126,6 +135,15 @@ const shapes = {
   trigger: { fields: { trigger: { fields: text("id", "kind", "state") } } },
   move: { fields: text("ticket", "previous_state", "state") },
   cancel: { fields: { alias: "string", worktree: "string?" } },
+  reindex: {
+    fields: {
+      projects_indexed: "number",
+      tickets_indexed: "number",
+      tickets_state_changed: "number",
+      rows_dropped: "number",
+      state_changes: { each: { fields: text("ticket", "previous_state", "state") } },
+    },
+  },
   logs: {
     fields: {
       alias: "string",
@@ -186,6 +204,7 @@ const pages: Partial<Record<Verb, Page>> = {
   hold: movePage,
   ready: movePage,
   cancel: page<CancelReply>(shapes.cancel, renderCancel),
+  reindex: page<ReindexReply>(shapes.reindex, renderReindex),
   logs: page<LogsPage>(shapes.logs, (data) => renderLogs(data).join("\n")),
   events: page<EventsPage>(shapes.events, (data, view) => renderEvents(data, view.ref).join("\n")),
 };

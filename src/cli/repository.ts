@@ -5,10 +5,9 @@ import { join } from "node:path";
 import { Client, type WhenAbsent } from "../client/client.ts";
 import type { Starter } from "../client/connect.ts";
 import { SloopError } from "../core/errors.ts";
-import { parseEssentials } from "../parse/config.ts";
-import { configPath, loadAll } from "../parse/load.ts";
 import { fileSource, readIfPresent } from "../system/files.ts";
 import { findRoot, PathError, type RepositoryPaths, repositoryPaths } from "../system/paths.ts";
+import { quickWorktreeDir } from "./essentials.ts";
 import type { Session } from "./session.ts";
 
 export type Repository = { root: string; paths: RepositoryPaths };
@@ -22,25 +21,46 @@ export function currentDirectory(): string {
   }
 }
 
-function worktreeDirOf(text: string): string | null {
+type Parser = (path: string, text: string) => { worktreeDir: string };
+
+/** The parser that knows all of YAML, and the words for what is wrong; most configurations never need it. */
+async function loadParser(): Promise<Parser> {
+  return (await import("../parse/config.ts")).parseEssentials;
+}
+
+function worktreeDirBy(parse: Parser, text: string): string | null {
   try {
-    return parseEssentials("", text).worktreeDir;
+    return parse("", text).worktreeDir;
   } catch {
     return null;
   }
 }
 
-function checkEssentials(root: string): void {
-  const path = configPath(root);
+async function rootAbove(directory: string): Promise<string | null> {
+  let unsure = false;
+  const quick = findRoot(directory, (text) => {
+    const found = quickWorktreeDir(text);
+    unsure ||= found === null;
+    return found;
+  });
+  if (!unsure) return quick;
+  const parse = await loadParser();
+  return findRoot(directory, (text) => worktreeDirBy(parse, text));
+}
+
+async function checkEssentials(root: string): Promise<void> {
+  const path = join(root, configFile);
   let bytes: Uint8Array | null;
   try {
     bytes = readIfPresent(path);
   } catch (error) {
     throw new SloopError("invalid_arguments", `${path}: cannot be read: ${(error as Error).message}`);
   }
-  parseEssentials(path, new TextDecoder().decode(bytes ?? new Uint8Array()));
+  const text = new TextDecoder().decode(bytes ?? new Uint8Array());
+  if (quickWorktreeDir(text) === null) (await loadParser())(path, text);
 }
 
+const configFile = ".agents/sloop/config.yaml";
 const configHint = "`sloop template config` prints a working one";
 
 /** Adds the template to look at to what a configuration check throws. */
@@ -61,32 +81,34 @@ function pathsOf(root: string, env: Session["env"]): RepositoryPaths {
 }
 
 /** Finds the repository around `directory`. Throws SloopError `invalid_arguments` when there is none or its config is broken. */
-export function openRepository(directory: string, env: Session["env"]): Repository {
-  const root = findRoot(directory, worktreeDirOf);
+export async function openRepository(directory: string, env: Session["env"]): Promise<Repository> {
+  const root = await rootAbove(directory);
   if (root === null) {
     const message = `no \`.agents/sloop/config.yaml\` in ${directory} or any directory above it`;
     throw new SloopError("invalid_arguments", message, { hint: "`sloop init` sets this directory up" });
   }
   try {
-    checkEssentials(root);
+    await checkEssentials(root);
   } catch (error) {
     throw withConfigHint(error);
   }
   return { root, paths: pathsOf(root, env) };
 }
 
-/** Loads and checks everything a daemon would. Throws SloopError `invalid_arguments` naming the file. */
-export function checkConfiguration(root: string, env: Session["env"]): void {
+/** Loads and checks everything a daemon would; its warnings, one line each. Throws SloopError `invalid_arguments` naming the file. */
+export async function checkConfiguration(root: string, env: Session["env"]): Promise<string[]> {
+  const { loadAll } = await import("../parse/load.ts");
   try {
-    loadAll(fileSource, root, env["HOME"] ?? null);
+    return loadAll(fileSource, root, env["HOME"] ?? null).warnings;
   } catch (error) {
     throw withConfigHint(error);
   }
 }
 
-function checkStart(root: string, env: Session["env"]): void {
-  checkConfiguration(root, env);
-  if (existsSync(join(root, ".git"))) return;
+/** The same, and that there is a repository to work on. */
+export async function checkStart(root: string, env: Session["env"]): Promise<string[]> {
+  const warnings = await checkConfiguration(root, env);
+  if (existsSync(join(root, ".git"))) return warnings;
   const message = `${root} is not the top level of a Git work tree: it has no \`.git\``;
   const hint = "`git init` makes it one; in a larger repository, move `.agents` to its top level";
   throw new SloopError("invalid_arguments", message, { hint });
@@ -94,7 +116,8 @@ function checkStart(root: string, env: Session["env"]): void {
 
 /** How a daemon for `root` is started from this session. */
 export function starterFor(root: string, session: Pick<Session, "env" | "self">): Starter {
-  return { check: () => checkStart(root, session.env), argv: session.self, env: session.env };
+  const check = async () => void (await checkStart(root, session.env));
+  return { check, argv: session.self, env: session.env };
 }
 
 /** A client that starts a daemon when none answers. */

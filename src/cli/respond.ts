@@ -6,7 +6,8 @@ import type { Verb } from "../protocol/verbs.ts";
 import { sayFailure } from "./failure.ts";
 import { hintFor, nearHint } from "./hint.ts";
 import { renderReply, type View } from "./render.ts";
-import { type Session, say, sayJson, viewOf } from "./session.ts";
+import { say, sayJson } from "./say.ts";
+import { type Session, viewOf } from "./session.ts";
 
 /** Commands whose refused arguments count as a usage error when the daemon refused them. */
 const refusedIsUsage: ReadonlySet<string> = new Set(["show", "status", "watch"]);

@@ -8,7 +8,9 @@ import { openSession } from "./operator.ts";
 import { visibleDeep } from "./render.ts";
 import { eventsArgs, logsArgs } from "./request.ts";
 import { print, refuse, subjectOf } from "./respond.ts";
-import { type Session, say, sayJson } from "./session.ts";
+import { say, sayJson } from "./say.ts";
+import type { Session } from "./session.ts";
+import { outIsTerminal } from "./terminal.ts";
 
 /** Between two looks at the feed, or at a log, once caught up. */
 export const feedPauseMs = 500;
@@ -32,7 +34,7 @@ async function next(deadline: Deadline, caughtUp: boolean, pauseMs: number, ref:
 /** `events --follow`: until interrupted, timed out or refused. */
 export async function followEvents(session: Session): Promise<number> {
   const deadline = deadlineOf(session, null);
-  const client = openSession(session);
+  const client = await openSession(session);
   const { after: _after, tail: _tail, ...rest } = eventsArgs(session.values);
   let request: Params<"events"> = eventsArgs(session.values);
   for (;;) {
@@ -54,7 +56,7 @@ function worthPrinting(page: LogsPage, printed: boolean): boolean {
 /** `logs --follow`: from the first entry until the run is over and everything was read. */
 export async function followLogs(session: Session): Promise<number> {
   const deadline = deadlineOf(session, null);
-  const client = openSession(session);
+  const client = await openSession(session);
   const { tail: _tail, ...rest } = logsArgs(session.values);
   let request: Params<"logs"> = logsArgs(session.values);
   let printed = false;

@@ -1,11 +1,13 @@
 // Whether somebody watches: standard output or error is a terminal.
 
-import { fstatSync } from "node:fs";
+import { fstatSync, statSync } from "node:fs";
 
 function isTerminal(descriptor: number): boolean {
   try {
-    // Loading the terminal module costs as much as a whole command; pipes and files need no such question.
-    return fstatSync(descriptor).isCharacterDevice() && process.getBuiltinModule("node:tty").isatty(descriptor);
+    const stream = fstatSync(descriptor);
+    // Loading the terminal module costs as much as half a command; pipes, files and /dev/null need no such question.
+    if (!stream.isCharacterDevice() || stream.rdev === statSync("/dev/null").rdev) return false;
+    return process.getBuiltinModule("node:tty").isatty(descriptor);
   } catch {
     return false;
   }

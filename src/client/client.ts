@@ -5,7 +5,7 @@ import type { Failure, Reply } from "../protocol/envelope.ts";
 import type { OperatorVerb, Params, Result } from "../protocol/verbs.ts";
 import type { RepositoryPaths } from "../system/paths.ts";
 import { ask, askUntil, type Starter, startAndAsk } from "./connect.ts";
-import { type Exchange, usualTimeouts } from "./exchange.ts";
+import { type Exchange, type Timeouts, usualTimeouts } from "./exchange.ts";
 
 /** What to do when nobody answers: start a daemon, keep trying for so long, or say so. */
 export type WhenAbsent = { kind: "start"; starter: Starter } | { kind: "retry"; limitMs: number } | { kind: "stop" };
@@ -46,7 +46,7 @@ export class Client {
   private readonly options: ClientOptions;
   private whenAbsent: WhenAbsent;
   private count = 0;
-  /** Pid of the daemon this client started, if it did. */
+  /** Pid of what this client started as a daemon, whether or not it came to serve. */
   startedPid: number | null = null;
 
   constructor(options: ClientOptions) {
@@ -63,34 +63,39 @@ export class Client {
    * Sends one request and reads its reply, refusals included. Throws SloopError `daemon_unavailable` when there is no
    * reply to be had, DaemonAbsent when nobody answers and none may be started, and what the starter's check throws.
    */
-  async call<V extends OperatorVerb>(verb: V, args: Params<V>): Promise<Reply<Result<V>>> {
+  async call<V extends OperatorVerb>(
+    verb: V,
+    args: Params<V>,
+    timeouts: Timeouts = usualTimeouts,
+  ): Promise<Reply<Result<V>>> {
     this.count += 1;
     const id = `req-${this.options.pid}-${this.count}`;
     const line = JSON.stringify({ v: 1, id, verb, args, token: null });
-    const result = await this.deliver(line, repeatable.has(verb) ? repeatLimit : 1);
+    const result = await this.deliver(line, repeatable.has(verb) ? repeatLimit : 1, timeouts);
     const reply = result.kind === "reply" ? parseReply(result.line) : null;
     if (reply !== null) return reply as Reply<Result<V>>;
     const problem = result.kind === "reply" ? "it sent something that is no reply" : result.problem;
     throw new SloopError("daemon_unavailable", `the daemon did not answer: ${problem}`);
   }
 
-  private async deliver(line: string, tries: number): Promise<Exchange> {
+  private async deliver(line: string, tries: number, timeouts: Timeouts): Promise<Exchange> {
     for (let left = tries; ; left -= 1) {
-      const result = await this.attempt(line);
+      const result = await this.attempt(line, timeouts);
       if (result.kind === "reply" || left <= 1) return result;
     }
   }
 
-  private async attempt(line: string): Promise<Exchange> {
+  private async attempt(line: string, timeouts: Timeouts): Promise<Exchange> {
     const { paths } = this.options;
-    const request = () => ask(paths, line, usualTimeouts);
+    const request = () => ask(paths, line, timeouts);
     const policy = this.whenAbsent;
     if (policy.kind === "retry") return await askUntil(request, policy.limitMs, () => false);
     const first = await request();
     if (first.kind !== "absent") return first;
     if (policy.kind === "stop") throw new DaemonAbsent(first.problem);
-    const started = await startAndAsk(paths, policy.starter, request);
-    this.startedPid = started.pid ?? this.startedPid;
-    return started.result;
+    const onStart = (pid: number) => {
+      this.startedPid = pid;
+    };
+    return await startAndAsk(paths, { ...policy.starter, onStart }, request);
   }
 }

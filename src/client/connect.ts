@@ -11,6 +11,8 @@ export type Starter = {
   check(): void | Promise<void>;
   argv: readonly string[];
   env: Readonly<Record<string, string | undefined>>;
+  /** Told the pid of what was started, before it is known whether it will serve. */
+  onStart?(pid: number): void;
 };
 
 const pollMs = 20;
@@ -71,21 +73,20 @@ async function waitForLeaving(paths: RepositoryPaths, request: () => Promise<Exc
   return result.kind === "absent" ? null : result;
 }
 
-export type Started = { result: Exchange; pid: number | null };
-
 /**
- * Starts a daemon and asks it until it answers, for at most 5 s. `pid` is the child's, null when no child was needed.
- * Throws SloopError `daemon_unavailable` when the child could not start or ended with an error, and what `check` throws.
+ * Starts a daemon and asks it until it answers, for at most 5 s. Throws SloopError `daemon_unavailable` when the child could
+ * not start or ended with an error, and what `check` throws.
  */
 export async function startAndAsk(
   paths: RepositoryPaths,
   starter: Starter,
   request: () => Promise<Exchange>,
-): Promise<Started> {
+): Promise<Exchange> {
   const back = await waitForLeaving(paths, request);
-  if (back !== null) return { result: back, pid: null };
+  if (back !== null) return back;
   await starter.check();
   const child = await spawnDaemon(paths, starter);
+  starter.onStart?.(child.pid);
   const failed = () => (child.exitCode() ?? 0) !== 0;
   const result = await askUntil(request, startLimitMs, failed);
   const hint = `see ${paths.stderrLog}`;
@@ -96,7 +97,7 @@ export async function startAndAsk(
   if (result.kind === "absent") {
     throw new SloopError("daemon_unavailable", `the daemon did not answer within 5 s: ${result.problem}`, { hint });
   }
-  return { result, pid: child.pid };
+  return result;
 }
 
 async function spawnDaemon(paths: RepositoryPaths, starter: Starter) {

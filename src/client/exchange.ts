@@ -15,7 +15,8 @@ export type Exchange =
   /** Connected, and no reply came: whether the request was carried out is unknown. */
   | { kind: "lost"; problem: string };
 
-export type Timeouts = { connectMs: number; replyMs: number };
+/** `replyMs` null: however long it takes. */
+export type Timeouts = { connectMs: number; replyMs: number | null };
 
 /** cli.md 10.1: connecting and writing 5 s, the reply 30 s. */
 export const usualTimeouts: Timeouts = { connectMs: 5000, replyMs: 30_000 };
@@ -78,8 +79,9 @@ export function exchange(path: string, line: string, timeouts: Timeouts = usualT
       resolve(result);
     };
     const waiting = newWaiting(line, settle);
-    const limitTo = (ms: number, what: string) => {
+    const limitTo = (ms: number | null, what: string) => {
       clearTimeout(timer);
+      if (ms === null) return;
       timer = setTimeout(() => settle({ kind: "lost", problem: `${what} took longer than ${ms / 1000} s` }), ms);
     };
     limitTo(timeouts.connectMs, "connecting");

@@ -3,13 +3,13 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { removeIfPresent } from "../system/files.ts";
 import { readHead } from "./inspect.ts";
 import { listCheckouts, readLayout, readLine } from "./layout.ts";
 import { git, lastLine, splitNul } from "./run.ts";
 
 const operations = [
   ["MERGE_HEAD", "a merge is in progress"],
-  ["AUTO_MERGE", "a merge is in progress"],
   ["MERGE_MODE", "a merge is in progress"],
   ["CHERRY_PICK_HEAD", "a cherry-pick is in progress"],
   ["REVERT_HEAD", "a revert is in progress"],
@@ -17,14 +17,27 @@ const operations = [
   ["rebase-merge", "a rebase is in progress"],
   ["rebase-apply", "a rebase is in progress"],
   ["sequencer", "a sequence of picks is in progress"],
+  ["AUTO_MERGE", "a merge was refused or cut short"],
 ] as const;
+
+type OperationName = (typeof operations)[number][0];
+
+function findOperation(checkout: string): OperationName | null {
+  const layout = readLayout(checkout);
+  if (layout === null) return null;
+  return operations.find(([name]) => existsSync(join(layout.gitDir, name)))?.[0] ?? null;
+}
 
 /** What is in progress in a checkout, as words and git's own name for it; null when nothing is. */
 export function operationInProgress(checkout: string): string | null {
-  const layout = readLayout(checkout);
-  if (layout === null) return null;
-  const found = operations.find(([name]) => existsSync(join(layout.gitDir, name)));
-  return found === undefined ? null : `${found[1]} (${found[0]})`;
+  const found = findOperation(checkout);
+  const words = operations.find(([name]) => name === found)?.[1];
+  return found === null ? null : `${words} (${found})`;
+}
+
+/** Whether a tree that a merge or a stash tried to make is all there is: git leaves it behind after refusing a merge. */
+export function onlyAutoMerge(checkout: string): boolean {
+  return findOperation(checkout) === "AUTO_MERGE";
 }
 
 /** Whether another git holds the index of a checkout, or died with it. */
@@ -90,8 +103,36 @@ export async function indexTree(checkout: string): Promise<string | null> {
   }
 }
 
-/** Gives up a merge in progress: null, or git's own last line when it could not. */
+/** Gives up a merge in progress, or what a refused one left: null, or git's own last line when it could not. */
 export async function abortMerge(checkout: string): Promise<string | null> {
+  const layout = readLayout(checkout);
+  if (layout !== null && onlyAutoMerge(checkout)) {
+    removeIfPresent(join(layout.gitDir, "AUTO_MERGE"));
+    return null;
+  }
   const { code, stderr } = await git(["merge", "--abort"], { cwd: checkout, write: true });
   return code === 0 ? null : lastLine(stderr, "git merge --abort failed");
+}
+
+export type OverwriteQuestion = {
+  checkout: string;
+  /** What is checked out, and the commit or tree that a merge would bring. */
+  from: string;
+  to: string;
+};
+
+/**
+ * The edited or untracked files that a merge would overwrite; null when git cannot tell. Git refuses such a merge too, but
+ * only after putting the edits away and back, which a kill in between would interrupt.
+ */
+export async function overwrittenPaths({ checkout, from, to }: OverwriteQuestion): Promise<string[] | null> {
+  const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+  const seen = await git(status, { cwd: checkout });
+  if (seen.code !== 0) return null;
+  const edited = new Set(splitNul(seen.stdout).map((entry) => entry.slice("XY ".length)));
+  if (edited.size === 0) return [];
+  const diff = await git(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", from, to, "--"], {
+    cwd: checkout,
+  });
+  return diff.code === 0 ? splitNul(diff.stdout).filter((path) => edited.has(path)) : null;
 }

@@ -2,7 +2,15 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { abortMerge, indexClean, indexLocked, indexTree, operationInProgress, unmergedPaths } from "./checkout.ts";
+import {
+  abortMerge,
+  indexClean,
+  indexLocked,
+  indexTree,
+  onlyAutoMerge,
+  operationInProgress,
+  unmergedPaths,
+} from "./checkout.ts";
 import { isAncestor, readBranchTip, readHeadCommit } from "./inspect.ts";
 import { readLayout, readLine } from "./layout.ts";
 import { planMerge } from "./merge.ts";
@@ -55,8 +63,7 @@ export async function mergeIsOurs(root: string, checkout: string, checkpoint: Me
   if (plan.kind === "in_checkout") return onlyBranchPaths(checkout, checkpoint);
   const index = await indexTree(checkout);
   if (index === null) return false;
-  if (index === (await treeOf(root, targetTip))) return true;
-  return plan.kind === "merge_tree" && index === plan.tree;
+  return (plan.kind === "merge_tree" && index === plan.tree) || index === (await treeOf(root, targetTip));
 }
 
 async function unusable(checkout: string): Promise<boolean> {
@@ -104,6 +111,8 @@ export async function undoFailedMerge(
   checkout: string,
   checkpoint: MergeCheckpoint,
 ): Promise<string | null> {
+  // A refused merge puts edits back by way of the stash, which leaves this behind; it was not there when the merge began.
+  if (onlyAutoMerge(checkout)) return abortMerge(checkout);
   if (!mergeInProgress(checkout)) return null;
   if (await mergeIsOurs(root, checkout, checkpoint)) return abortMerge(checkout);
   return `the merge in ${checkout} was left in progress: something else was staged there meanwhile`;

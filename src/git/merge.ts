@@ -39,11 +39,20 @@ async function mergeTrees(root: string, targetTip: string, branchTip: string): P
 
 const mostPaths = 10;
 
-/** The reason of a stage that failed by conflicts: at most ten paths, then how many more. */
-export function conflictReason(paths: readonly string[]): string {
+function listPaths(paths: readonly string[]): string {
   const shown = paths.slice(0, mostPaths).join(", ");
   const more = paths.length - mostPaths;
-  return `conflicts in ${shown}${more > 0 ? ` and ${more} more` : ""}`;
+  return more > 0 ? `${shown} and ${more} more` : shown;
+}
+
+/** The reason of a stage that failed by conflicts: at most ten paths, then how many more. */
+export function conflictReason(paths: readonly string[]): string {
+  return `conflicts in ${listPaths(paths)}`;
+}
+
+/** The reason of a merge that somebody's edited or untracked files stand in the way of. */
+export function overwriteReason(checkout: string, paths: readonly string[]): string {
+  return `files in ${checkout} would be overwritten by merge: ${listPaths(paths)}`;
 }
 
 function mergeMessage(branch: string): string {

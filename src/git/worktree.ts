@@ -71,9 +71,17 @@ async function create({ root, path, branch, startPoint }: WorktreeRequest): Prom
 /** Takes away what this very creation made: neither the path nor the branch was there before. */
 async function rollBack(root: string, path: string, branch: string): Promise<void> {
   await git(["worktree", "remove", "--force", "--force", "--", path], { cwd: root, write: true });
-  rmSync(path, { recursive: true, force: true });
+  removeTree(path);
   await git(["worktree", "prune"], { cwd: root, write: true });
   if (branchExists(root, branch)) await git(["branch", "-D", "--", branch], { cwd: root, write: true });
+}
+
+function removeTree(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    // The path could not be made, so there is nothing to remove at it.
+  }
 }
 
 /** Makes branch and worktree, or leaves nothing behind. A directory that is that very worktree counts as made. */

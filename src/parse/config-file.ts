@@ -24,7 +24,7 @@ export type RawScheduler = {
   runningHours: RawHours | null;
 };
 
-export type RawFlow = { testCmd: Placed<string[]> | null };
+type RawFlow = { testCmd: Placed<string[]> | null };
 
 export type RawConfig = {
   source: Source;

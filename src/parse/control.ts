@@ -3,7 +3,7 @@
 import { type MapNode, member, type Node } from "./node.ts";
 import { asBoolean, asLooseText, asMap, refuse, type Source } from "./shape.ts";
 
-export type Listen = { bind: string; advertise: string | null; workers: boolean };
+type Listen = { bind: string; advertise: string | null; workers: boolean };
 
 /** `listen` by canonical repository root, `remotes` by `host:port`. `tokenFile` as written, `~/` not expanded. */
 export type Control = { listen: Map<string, Listen>; remotes: Map<string, { tokenFile: string }> };

@@ -4,7 +4,7 @@ import { describe, type Entry, type MapNode, member, type Node } from "./node.ts
 import { asBoolean, asCount, refuse, type Source } from "./shape.ts";
 
 /** A value as written, with the place a rule's message points at. */
-export type Raw<T> = { value: T; at: number };
+type Raw<T> = { value: T; at: number };
 
 type RawForm =
   | { form: "word"; word: string }

@@ -57,7 +57,7 @@ export function parseYaml(text: string): Parsed {
 }
 
 /** Line and column, both from 1, of an offset. */
-export function position(text: string, at: number): { line: number; column: number } {
+function position(text: string, at: number): { line: number; column: number } {
   let line = 1;
   let start = 0;
   for (let next = text.indexOf("\n"); next >= 0 && next < at; next = text.indexOf("\n", start)) {

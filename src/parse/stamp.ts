@@ -1,7 +1,7 @@
 // Writes missing keys into a file's frontmatter as whole lines before its closing `---`; no existing byte changes.
 
 import { SloopError } from "../core/errors.ts";
-import { fieldText, parseFrontmatter } from "./frontmatter.ts";
+import { fieldText, notScalar, parseFrontmatter } from "./frontmatter.ts";
 import type { MapNode } from "./node.ts";
 import { parseYaml } from "./source.ts";
 
@@ -32,8 +32,11 @@ function stampLine(stamped: Stamped): string {
   return oneLine && readsBack(plain, stamped) ? plain : `${key}: ${doubleQuoted(value)}`;
 }
 
-function isPresent(fields: MapNode, key: string): boolean {
-  return fields.entries.some((entry) => entry.key === key && entry.value.kind !== "null");
+/** Whether the key is there with a value; one that is there without is null in YAML and counts as absent. */
+function isPresent(fields: MapNode, key: string, path: string): boolean {
+  const field = fieldText(fields, key);
+  if (!field.ok) throw new SloopError("invalid_arguments", `${path}: ${notScalar(key, field.found)}`);
+  return field.text !== null;
 }
 
 function checkStamped(text: string, path: string, stamped: Stamped[]): void {
@@ -53,7 +56,7 @@ function checkStamped(text: string, path: string, stamped: Stamped[]): void {
 function stamp(text: string, path: string, keys: Stamped[]): string | null {
   const front = parseFrontmatter(text);
   if (!front.ok) throw new SloopError("invalid_arguments", `${path}: ${front.problem}`);
-  const absent = keys.filter(({ key }) => !isPresent(front.fields, key));
+  const absent = keys.filter(({ key }) => !isPresent(front.fields, key, path));
   if (absent.length === 0) return null;
   const empty = absent.find(({ key }) => front.fields.entries.some((entry) => entry.key === key));
   if (empty !== undefined) {

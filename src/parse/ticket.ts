@@ -52,7 +52,7 @@ const noScalars: Scalars = {
 };
 
 /** The message of a ticket file's problems: one on the path's line, several below it (files.md 5.4). */
-export function problemMessage(path: string, problems: string[]): string {
+function problemMessage(path: string, problems: string[]): string {
   if (problems.length === 1) return `${path}: ${problems[0]}`;
   return `${path}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`;
 }

@@ -12,6 +12,9 @@ export type CheckedRequest = { [V in Verb]: { id: string; verb: V; args: Params<
 
 export type ReadRequest = { ok: true; request: CheckedRequest } | { ok: false; reply: Failure };
 
+/** Longest piece of an unknown verb that its refusal's message repeats, in characters; `details` hold it whole. */
+const verbLimit = 200;
+
 const checks = new Map<Verb, TypeCheck<TSchema>>();
 
 /** Compiled on first use: all of them at start would cost more than the start itself. */
@@ -118,7 +121,7 @@ export function checkRequest(value: unknown): ReadRequest {
   const verb = member(value, "verb");
   if (typeof verb !== "string") return refuse("field `verb` must be a string");
   if (!isVerb(verb)) {
-    const message = `unknown verb \`${verb}\``;
+    const message = `unknown verb \`${verb.slice(0, verbLimit)}\``;
     return { ok: false, reply: failure(null, { code: "unknown_verb", message, details: { verb } }) };
   }
   const problem = envelopeProblem(value) ?? argsProblem(verb, value["args"]);

@@ -6,8 +6,9 @@ import { Value } from "@sinclair/typebox/value";
 /** Longest piece of a caller's value that is quoted back, in characters. */
 const quoteLimit = 80;
 
+// Objects and arrays are only named: they may be nested deeper than rendering them survives.
 function quote(value: unknown): string {
-  if (value === undefined) return "nothing";
+  if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
   const text = typeof value === "bigint" ? value.toString() : JSON.stringify(value);
   return text.length > quoteLimit ? `${text.slice(0, quoteLimit)}...` : text;
 }
@@ -73,9 +74,18 @@ function explainKinds(kinds: readonly TSchema[], value: Record<string, unknown>,
   return `field ${field} is ${quote(value["kind"])}; expected one of ${known}`;
 }
 
-function explainAt(schema: TSchema, value: unknown, path: string): string {
-  if (KindGuard.IsUnion(schema) && isObject(value) && schema.anyOf.every((part) => KindGuard.IsObject(part))) {
-    return explainKinds(schema.anyOf, value, path);
+/** The one schema of an optional argument that is not its null. */
+function withoutNull(schema: TSchema): TSchema {
+  if (!KindGuard.IsUnion(schema)) return schema;
+  const parts = schema.anyOf.filter((part) => !KindGuard.IsNull(part));
+  return parts.length === 1 ? (parts[0] as TSchema) : schema;
+}
+
+function explainAt(optional: TSchema, value: unknown, path: string): string {
+  const schema = withoutNull(optional);
+  if (KindGuard.IsUnion(schema) && isKindUnion(schema.anyOf)) {
+    if (isObject(value)) return explainKinds(schema.anyOf, value, path);
+    return `field ${place(path)} is ${quote(value)}; expected an object`;
   }
   if (KindGuard.IsObject(schema) && isObject(value)) {
     const inner = explainObject(schema, value, path);
@@ -85,8 +95,7 @@ function explainAt(schema: TSchema, value: unknown, path: string): string {
     const index = value.findIndex((item) => !Value.Check(schema.items, item));
     if (index >= 0) return explainAt(schema.items, value[index], `${path}[${index}]`);
   }
-  const allowed = KindGuard.IsUnion(schema) && isKindUnion(schema.anyOf) ? "an object" : wanted(schema);
-  return `field ${place(path)} is ${quote(value)}; expected ${allowed}`;
+  return `field ${place(path)} is ${quote(value)}; expected ${wanted(schema)}`;
 }
 
 function isKindUnion(parts: readonly TSchema[]): boolean {

@@ -17,6 +17,12 @@ type Peer = { reader: LineReader; writer: LineWriter };
 
 const lineLimit = 65_536;
 const flushMs = 1000;
+/** Each turn of the event loop asks the kernel once what is ready. */
+const turnsToRead = 3;
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 function parseCommand(line: string | null): ChannelCommand | null {
   const fields = line === null ? null : parseFields(line);
@@ -62,7 +68,7 @@ export class Channel {
 
   /** Whether a daemon has the channel now: everything the kernel knows already is read first. */
   async attachedNow(): Promise<boolean> {
-    for (let turn = 0; turn < 2 && this.attached; turn += 1) await Bun.sleep(1);
+    for (let turn = 0; turn < turnsToRead && this.attached; turn += 1) await nextTurn();
     return this.attached;
   }
 

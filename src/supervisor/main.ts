@@ -140,7 +140,7 @@ async function watch(post: Post, command: Command, facts: SpawnFacts): Promise<v
     last_sequence: log.lastSequence,
     attended,
   };
-  writeAtomic(request.exitRecord, `${JSON.stringify(record)}\n`, { sync: true });
+  writeAtomic(request.exitRecord, `${JSON.stringify(record)}\n`, { sync: "data" });
   channel.send({ type: "exited", record, holders });
 }
 

@@ -37,8 +37,8 @@ export function readIfPresent(path: string): Uint8Array | null {
 export type WriteOptions = {
   /** Permission bits of the new file, the umask left out; default 0666 less the umask. */
   mode?: number;
-  /** Whether to wait until data and name are on the disk. */
-  sync?: boolean;
+  /** Whether to wait until the data, or with `true` its name too, is on the disk. */
+  sync?: boolean | "data";
 };
 
 let written = 0;
@@ -52,7 +52,7 @@ export function writeAtomic(path: string, data: string | Uint8Array, options: Wr
     try {
       if (options.mode !== undefined) fchmodSync(descriptor, options.mode);
       writeFileSync(descriptor, data);
-      if (options.sync === true) fsyncSync(descriptor);
+      if (options.sync !== undefined && options.sync !== false) fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }

@@ -101,6 +101,7 @@ export class OutputLog {
   private sequence: number;
   private size: number;
   private whole = true;
+  private dirty = false;
 
   private constructor(descriptor: number, labels: OutputLabels) {
     this.descriptor = descriptor;
@@ -139,8 +140,10 @@ export class OutputLog {
 
   /** Waits until the data is on the disk; on failure the capture counts as incomplete. */
   sync(): void {
+    if (!this.dirty) return;
     try {
       fdatasyncSync(this.descriptor);
+      this.dirty = false;
     } catch {
       this.whole = false;
     }
@@ -162,6 +165,7 @@ export class OutputLog {
 
   private write(text: string): boolean {
     const bytes = Buffer.from(text);
+    this.dirty = true;
     try {
       for (let at = 0; at < bytes.length; ) at += writeSync(this.descriptor, bytes, at);
       this.size += bytes.length;

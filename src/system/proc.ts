@@ -1,6 +1,6 @@
 // The process table as the system shows it: /proc on Linux, `ps` elsewhere.
 
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from "node:fs";
 import { contentHash } from "../core/hash.ts";
 
 export type ProcessRow = {
@@ -84,9 +84,23 @@ export function processesWith(variable: string): number[] {
   return procPids().filter((pid) => environmentHas(pid, wanted));
 }
 
+/** One for all: a look at every process of the machine should not allocate. */
+const environmentBlock = Buffer.alloc(262_144);
+
+function readEnvironment(pid: number): Buffer {
+  const descriptor = openSync(`/proc/${pid}/environ`, "r");
+  try {
+    const length = readSync(descriptor, environmentBlock, 0, environmentBlock.length, null);
+    if (length < environmentBlock.length) return environmentBlock.subarray(0, length);
+    return Buffer.concat([environmentBlock, readFileSync(descriptor)]);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 function environmentHas(pid: number, wanted: Buffer): boolean {
   try {
-    const shown = readFileSync(`/proc/${pid}/environ`);
+    const shown = readEnvironment(pid);
     return shown.includes(wanted) || startsWith(shown, wanted.subarray(1));
   } catch {
     return false;

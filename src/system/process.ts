@@ -36,18 +36,24 @@ export function processAlive(pid: number): boolean {
 
 /** The pids of a process group's members, zombies left out. */
 export function groupMembers(processGroupId: number): number[] {
+  // Nearly always nobody is left, and that is told without looking through the whole table.
+  if (!groupExists(processGroupId)) return [];
   return listProcesses().flatMap((row) => (row.processGroupId === processGroupId && !row.zombie ? [row.pid] : []));
 }
 
 /** Whether a process group has a member that is no zombie. */
 export function groupAlive(processGroupId: number): boolean {
+  return groupMembers(processGroupId).length > 0;
+}
+
+function groupExists(processGroupId: number): boolean {
   if (!signallable(processGroupId)) return false;
   try {
     process.kill(-processGroupId, 0);
+    return true;
   } catch (error) {
-    if (systemCode(error) === "ESRCH") return false;
+    return systemCode(error) !== "ESRCH";
   }
-  return groupMembers(processGroupId).length > 0;
 }
 
 /** Group 0 would be our own, 1 is init's, and -1 everybody. */

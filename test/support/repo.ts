@@ -2,7 +2,7 @@
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { command, type Ran, type RunOptions, sloop } from "./bin.ts";
+import { type Ran, type RunOptions, sloop } from "./bin.ts";
 import { until } from "./until.ts";
 
 export type World = AsyncDisposable & {
@@ -113,9 +113,4 @@ export async function newWorld(options: WorldOptions = {}): Promise<World> {
   world.write("README.md", "# scratch\n");
   world.commit("first");
   return world;
-}
-
-/** Runs a shell script in the world's root with its environment. */
-export async function shell(world: World, script: string): Promise<Ran> {
-  return await command(["sh", "-c", script], { cwd: world.root, env: world.env });
 }
