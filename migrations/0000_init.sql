@@ -183,6 +183,7 @@ CREATE UNIQUE INDEX `tickets_file_path_unique` ON `tickets` (`file_path`);--> st
 CREATE INDEX `tickets_by_project_state` ON `tickets` (`project_id`,`state`);--> statement-breakpoint
 CREATE INDEX `tickets_by_recency` ON `tickets` (`created_at_ms`,`id`);--> statement-breakpoint
 CREATE INDEX `tickets_by_state` ON `tickets` (`state`,`created_at_ms`,`id`);--> statement-breakpoint
+CREATE INDEX `tickets_by_name` ON `tickets` (`name`,`id`,`created_at_ms`);--> statement-breakpoint
 CREATE UNIQUE INDEX `tickets_source_ref` ON `tickets` (`source`,`source_ref`);--> statement-breakpoint
 CREATE TABLE `trigger_filters` (
 	`trigger_id` text NOT NULL,

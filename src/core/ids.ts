@@ -52,6 +52,16 @@ export function nextOrdinal(prefix: string, ids: Iterable<string>): bigint | nul
   return greatest === largestOrdinal ? null : greatest + 1n;
 }
 
+/** Gives out the numbers that are free for `prefix`, one after another; null once 64 bits are used up. */
+export function freeOrdinals(prefix: string, ids: Iterable<string>): () => bigint | null {
+  let next = nextOrdinal(prefix, ids);
+  return () => {
+    const given = next;
+    next = given === null || given === largestOrdinal ? null : given + 1n;
+    return given;
+  };
+}
+
 /** The number after the id's last `-`, for recency ties; 0 when there is none. */
 export function ordinal(id: string): bigint {
   const digits = id.slice(id.lastIndexOf("-") + 1);

@@ -6,8 +6,13 @@ export type Registered = { id: string; createdAtMs: number };
 
 type Keyed<T> = { row: T; number: number | bigint };
 
-// Numbers where they are exact, since there may be thousands: a bigint is only ever compared with one beyond that.
+/** Digits a double holds exactly, whatever they are. */
+const exactDigits = 15;
+
+// Numbers where they are exact, since there may be thousands of ids; a bigint only beyond that.
 function numberIn(id: string): number | bigint {
+  const digits = id.slice(id.lastIndexOf("-") + 1);
+  if (digits.length <= exactDigits) return digits.length < id.length && /^[0-9]+$/.test(digits) ? Number(digits) : 0;
   const exact = ordinal(id);
   return exact <= Number.MAX_SAFE_INTEGER ? Number(exact) : exact;
 }

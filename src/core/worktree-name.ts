@@ -2,8 +2,12 @@
 
 import { defaultWorktree, validSlug } from "./ids.ts";
 
+/** Names in which nothing can be wrong, told at a glance: thousands of tickets may have one. */
+const plainBranch = /^[A-Za-z0-9][A-Za-z0-9_-]*(?:\/[A-Za-z0-9][A-Za-z0-9_-]*)*$/;
+
 /** Whether Git would take `name` as a local branch (`git check-ref-format --branch`), told from the text alone. */
 export function validBranch(name: string): boolean {
+  if (plainBranch.test(name)) return name !== "HEAD";
   if (name === "" || name === "@" || name === "HEAD" || name.startsWith("-")) return false;
   if (name.endsWith(".") || name.includes("..") || name.includes("@{")) return false;
   for (const char of name) {

@@ -7,8 +7,6 @@ export const protocolVersion = 1;
 /** One request or reply line may not be longer than this, its newline counted. */
 export const lineLimitBytes = 1_048_576;
 
-export type RequestEnvelope = { v: 1; id: string; verb: string; args: object; token?: string | null };
-
 export type Success<T = unknown> = { id: string | null; ok: true; data: T };
 
 export type Failure = {
@@ -18,11 +16,6 @@ export type Failure = {
 };
 
 export type Reply<T = unknown> = Success<T> | Failure;
-
-/** A success envelope; `id` is the request's. */
-export function success<T>(id: string | null, data: T): Success<T> {
-  return { id, ok: true, data };
-}
 
 /** A failure envelope; `details` is `{}` unless protocol.md 3.3 says otherwise. */
 export function failure(

@@ -74,6 +74,17 @@ export type CancelReply = {
   preserved: true;
 };
 
+export type ReindexReply = {
+  projects_indexed: number;
+  tickets_indexed: number;
+  /** Length of the next. */
+  tickets_state_changed: number;
+  /** Of tickets that were known before, by id as text. */
+  state_changes: { ticket: string; previous_state: TicketState; state: TicketState }[];
+  /** Of every table, removed with tickets and projects that are gone. */
+  rows_dropped: number;
+};
+
 export type Status = {
   daemon: { pid: number; paused: boolean; draining: boolean };
   gate: Gate;

@@ -1,7 +1,7 @@
 // Objects that several replies share: ticket rows, run summaries, stage rows, the gate (protocol.md 6).
 
 import type { Classification, Stall } from "../core/evidence.ts";
-import type { ReviewerRow, StageRow, StageState, StageStrip } from "../core/stagerows.ts";
+import type { ReviewerRow, StageRow, StageStrip } from "../core/stagerows.ts";
 import type { DisplayState, RunState } from "../core/ticket.ts";
 import type { HaltCause } from "../core/walk.ts";
 
@@ -18,7 +18,7 @@ export type TicketDisplayRow = {
   classification: Classification | null;
 };
 
-export type { ReviewerRow, StageRow, StageState, StageStrip };
+export type { ReviewerRow, StageRow, StageStrip };
 
 /** One run in a ticket's `runs` (6.4). */
 export type RunSummary = {

@@ -12,6 +12,7 @@ import type {
   OverrideReply,
   PauseReply,
   PostReply,
+  ReindexReply,
   RestartReply,
   ResumeReply,
   RetryReply,
@@ -103,6 +104,7 @@ export const verbs = {
   hold: row("operator", false, ticket, "Keep a ready ticket from being dispatched."),
   ready: row("operator", false, ticket, "Release a held ticket."),
   cancel: row("operator", false, args({ run: text }), "Stop a run and keep its worktree."),
+  reindex: row("operator", false, none, "Rebuild the index from projects, tickets and git."),
   show: row(
     "both",
     true,
@@ -171,6 +173,7 @@ export type Results = {
   hold: OverrideReply;
   ready: OverrideReply;
   cancel: CancelReply;
+  reindex: ReindexReply;
   show: ShowReply;
   logs: LogsPage;
   events: EventsPage;

@@ -32,7 +32,10 @@ export class Connection {
   private readonly door: DoorRules;
   private readonly reader: LineReader;
   private readonly writer: LineWriter;
-  private readonly pending: Pending[] = [];
+  private pending: Pending[] = [];
+  /** How many of `pending` are served or being served. */
+  private taken = 0;
+  private serving = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private busy = false;
   private paused = false;
@@ -66,8 +69,8 @@ export class Connection {
     if (this.closing) return;
     this.lastArrivalMs = performance.now();
     this.reader.feed(chunk);
-    if (this.pending.length > pendingLimit) this.pause();
     this.serveNext();
+    if (this.pending.length - this.taken > pendingLimit) this.pause();
   }
 
   /** The peer has half-closed: what it sent is still answered, a last line without its newline too. */
@@ -76,7 +79,6 @@ export class Connection {
     this.ended = true;
     this.reader.end();
     this.serveNext();
-    this.closeIfDone();
   }
 
   drain(): void {
@@ -96,15 +98,41 @@ export class Connection {
     this.socket.terminate();
   }
 
+  /** Serves what waits, in a loop and not by recursion: one read may bring tens of thousands of lines. */
   private serveNext(): void {
-    if (this.busy || this.closing || this.writer.queuedBytes > unreadLimit) return;
-    const next = this.pending.shift();
-    if (next === undefined) return;
-    if (this.paused && this.pending.length === 0) this.resume();
+    if (this.serving) return;
+    this.serving = true;
+    for (let next = this.take(); next !== undefined; next = this.take()) {
+      this.busy = true;
+      if (typeof next === "string") this.serve(next);
+      else this.reply(renderFailure(next));
+    }
+    this.serving = false;
+    this.closeIfDone();
+  }
+
+  private take(): Pending | undefined {
+    if (this.busy || this.closing || !this.hasRoom()) return undefined;
+    const next = this.pending[this.taken];
+    if (next === undefined) return undefined;
+    this.taken += 1;
     this.lastLineMs = performance.now();
-    this.busy = true;
-    if (typeof next === "string") this.serve(next);
-    else this.reply(renderFailure(next));
+    if (this.taken === this.pending.length) this.allTaken();
+    return next;
+  }
+
+  private allTaken(): void {
+    this.pending = [];
+    this.taken = 0;
+    if (this.paused) this.resume();
+  }
+
+  /** Whether the peer reads what it is answered. */
+  private hasRoom(): boolean {
+    if (this.writer.queuedBytes <= unreadLimit) return true;
+    // Replies still held back for a common write may yet go; only what the kernel refuses is the peer's doing.
+    this.writer.drain();
+    return this.writer.queuedBytes <= unreadLimit;
   }
 
   private serve(line: string): void {
@@ -138,7 +166,7 @@ export class Connection {
 
   private succeed(request: CheckedRequest, data: unknown): void {
     this.door.daemon.log.info("sloop::dispatcher", "request_handled", { verb: request.verb });
-    if (request.verb === "stop") this.stopAfterReply();
+    if (request.verb === "stop" || request.verb === "restart") this.closeAfterReply(request.verb);
     this.reply(renderSuccess(request.id, data));
   }
 
@@ -151,12 +179,13 @@ export class Connection {
     this.reply(renderFailure(reply));
   }
 
-  private stopAfterReply(): void {
+  /** The daemon goes, at once or when its runs have ended: this connection is of no further use. */
+  private closeAfterReply(verb: "stop" | "restart"): void {
     this.closing = true;
     // The reply itself is queued in this turn; only then is there something to wait for.
     queueMicrotask(() => {
-      this.writer.endAfterFlush();
-      void this.writer.flushed().then(() => this.door.daemon.shutDown());
+      this.finish();
+      if (verb === "stop") void this.writer.flushed().then(() => this.door.daemon.shutDown());
     });
   }
 
@@ -171,7 +200,6 @@ export class Connection {
       this.arm(restMs);
     }
     this.serveNext();
-    this.closeIfDone();
   }
 
   private pause(): void {

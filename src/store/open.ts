@@ -17,7 +17,7 @@ export type Store = {
   readonly sqlite: Database;
   /** One immediate, synchronous transaction. Throwing rolls all of it back. Effects run after it returned. */
   write<T>(body: (tx: Queries) => NotPromise<T>): T;
-  /** A number that differs whenever anybody may have changed the file: for caches of what is read. */
+  /** Differs whenever anybody may have changed the file; other programs' changes are looked for once per turn. */
   version(): string;
   close(): void;
 };
@@ -61,11 +61,23 @@ export function openStore(path: string, now: number): Store {
   const db = drizzle(sqlite, { schema: tables });
   const dataVersion = sqlite.query<{ data_version: number }, []>("PRAGMA data_version");
   const changes = sqlite.query<{ n: number }, []>("SELECT total_changes() AS n");
+  // Asking takes the file's locks, which costs more than everything else about a short request: once per turn is enough,
+  // because what was asked for in this turn was sent before it began.
+  let seen: number | null = null;
+  const foreign = (): number => {
+    if (seen === null) {
+      seen = dataVersion.get()?.data_version ?? 0;
+      queueMicrotask(() => {
+        seen = null;
+      });
+    }
+    return seen;
+  };
   return {
     db,
     sqlite,
     write: (body) => db.transaction((tx) => body(tx), { behavior: "immediate" }),
-    version: () => `${dataVersion.get()?.data_version}.${changes.get()?.n}`,
+    version: () => `${foreign()}.${changes.get()?.n}`,
     close: () => sqlite.close(),
   };
 }

@@ -124,14 +124,19 @@ export function endRun(
   return ended.length > 0;
 }
 
-/** Makes a retried ticket's failed runs eligible for cleanup from `now`. */
-export function releaseFailedWorktrees(tx: Queries, ticketId: string, now: number): void {
+/** Makes a resolved ticket's runs that ended so, and whose worktrees waited for a person, eligible for cleanup from `now`. */
+export function releaseWorktrees(
+  tx: Queries,
+  ticketId: string,
+  ended: readonly ("failed" | "needs_review")[],
+  now: number,
+): void {
   tx.update(runs)
     .set({ cleanupEligibleAtMs: now, updatedAtMs: now })
     .where(
       and(
         eq(runs.ticketId, ticketId),
-        eq(runs.state, "failed"),
+        inArray(runs.state, [...ended]),
         isNull(runs.cleanedAtMs),
         isNull(runs.cleanupEligibleAtMs),
       ),

@@ -80,7 +80,8 @@ export type TicketContent = {
 
 export type NewTicket = TicketContent & { id: string; projectId: string; filePath: string; state: "ready" | "held" };
 
-function writeBlockers(tx: Queries, ticketId: string, blockedBy: readonly string[]): void {
+/** Replaces a ticket's edges; the tickets they lead to are there. */
+export function writeBlockers(tx: Queries, ticketId: string, blockedBy: readonly string[]): void {
   tx.delete(ticketBlockers).where(eq(ticketBlockers.ticketId, ticketId)).run();
   blockedBy.forEach((blockerId, position) => {
     tx.insert(ticketBlockers).values({ ticketId, blockerId, position }).run();

@@ -16,6 +16,7 @@ import { note } from "./note.ts";
 import { pause } from "./pause.ts";
 import { post } from "./post.ts";
 import { ready } from "./ready.ts";
+import { reindex } from "./reindex.ts";
 import { restart } from "./restart.ts";
 import { resume } from "./resume.ts";
 import { retry } from "./retry.ts";
@@ -41,6 +42,7 @@ export const operatorHandlers: OperatorHandlers = {
   hold,
   ready,
   cancel,
+  reindex,
   show,
   logs,
   events,

@@ -1,11 +1,12 @@
 // Whether a valid ticket file fits the index: its project, flow, target, identity and blockers (files.md 6.1, 3-15).
 
 import { join } from "node:path";
-import { expandCommand } from "../core/command.ts";
 import { SloopError } from "../core/errors.ts";
 import { findCycle } from "../core/graph.ts";
-import { defaultWorktree, nextOrdinal, validSlug } from "../core/ids.ts";
+import { defaultWorktree, validSlug } from "../core/ids.ts";
+import { chooseTarget } from "../core/target.ts";
 import type { Daemon } from "../daemon/context.ts";
+import { openIds } from "../daemon/new-ids.ts";
 import { stampTicket } from "../parse/stamp.ts";
 import type { TicketFile } from "../parse/ticket.ts";
 import type { Queries } from "../store/open.ts";
@@ -48,20 +49,12 @@ function requireFlow(daemon: Daemon, name: string): void {
 }
 
 function resolveTarget(daemon: Daemon, file: TicketFile): string | null {
-  const { agent } = daemon.config;
-  const name = file.target ?? agent?.defaultTarget ?? null;
-  if (name === null) return null;
-  const target = agent !== null && Object.hasOwn(agent.targets, name) ? agent.targets[name] : undefined;
-  if (target === undefined) throw new SloopError("invalid_arguments", `agent target \`${name}\` is not configured`);
-  const command = expandCommand(target, { model: file.model, effort: file.effort, prompt: "" });
-  if (!command.ok) {
-    throw new SloopError(
-      "invalid_arguments",
-      `agent target \`${name}\` wants a ${command.missing}, and the ticket does not specify \`${command.missing}\``,
-      { hint: `add \`${command.missing}:\` to the ticket, or a default to the target in config.yaml` },
-    );
-  }
-  return name;
+  const chosen = chooseTarget(daemon.config.agent, file);
+  if (chosen.ok) return chosen.target;
+  const { problem, missing } = chosen;
+  if (missing === null) throw new SloopError("invalid_arguments", problem);
+  const hint = `add \`${missing}:\` to the ticket, or a default to the target in config.yaml`;
+  throw new SloopError("invalid_arguments", problem, { hint });
 }
 
 /** The row this file already is; null for a new ticket. Throws `conflict` where id, path and row disagree. */
@@ -82,13 +75,6 @@ function identify(q: Queries, file: TicketFile, posted: PostedFile, project: str
     throw new SloopError("conflict", `${posted.path}: is registered as \`${byPath.id}\`, not as \`${file.id}\``);
   }
   return known;
-}
-
-function newId(q: Queries, daemon: Daemon): string {
-  const prefix = daemon.config.ticketPrefix;
-  const ordinal = nextOrdinal(prefix, listTicketIds(q));
-  if (ordinal === null) throw new SloopError("internal", `the ID counter is exhausted for prefix \`${prefix}\``);
-  return `${prefix}-${ordinal}`;
 }
 
 function requireBlockers(q: Queries, id: string, blockedBy: readonly string[]): void {
@@ -132,7 +118,7 @@ export function planPost(daemon: Daemon, posted: PostedFile, file: TicketFile, a
   requireFlow(daemon, flow);
   const target = resolveTarget(daemon, file);
   const known = identify(q, file, posted, project);
-  const id = file.id ?? known?.id ?? newId(q, daemon);
+  const id = file.id ?? known?.id ?? openIds(daemon.config.ticketPrefix, listTicketIds(q))();
   requireBlockers(q, id, file.blockedBy);
   requireAcyclic(q, id, file.blockedBy);
   const worktree = resolveWorktree(file, posted, id);

@@ -1,0 +1,149 @@
+// Where things live: the root, the key, the sockets.
+
+import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import {
+  channelSocket,
+  findRoot,
+  outputLog,
+  PathError,
+  type PathsInput,
+  repositoryPaths,
+  socketPathLimit,
+  workerSocket,
+} from "../../src/system/paths.ts";
+
+const runId = "3f2a9c1b7d4e5061a2b3c4d5e6f70819";
+
+function input(changes: Partial<PathsInput> = {}): PathsInput {
+  return { root: "/srv/one/my project", env: { HOME: "/home/ana" }, uid: 1000, platform: "linux", ...changes };
+}
+
+function scratch(): { dir: string } & Disposable {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "sloop-paths-")));
+  return { dir, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+function configure(root: string, text = "version: 1\n"): string {
+  mkdirSync(join(root, ".agents/sloop"), { recursive: true });
+  writeFileSync(join(root, ".agents/sloop/config.yaml"), text);
+  return root;
+}
+
+const readDir = (text: string) => /^worktree_dir: (.+)$/m.exec(text)?.[1] ?? null;
+
+test("keys are made as the worked examples say", () => {
+  const keys = ["/home/ana/dev/My Repo (v2)", "/srv/one/my project", "/srv/ünï", "/"].map(
+    (root) => repositoryPaths(input({ root })).key,
+  );
+  expect(keys).toEqual([
+    "My-Repo-v2-47de6f74e6c17d64",
+    "my-project-a0a1bcd9bdf9cd2a",
+    "n-850a993145f744f9",
+    "repository-af63a24c860189fe",
+  ]);
+});
+
+test("a name is cut to 32 code points before it is squeezed", () => {
+  const { key } = repositoryPaths(input({ root: `/x/${"a".repeat(30)}--😀😀zz` }));
+  expect(key.startsWith(`${"a".repeat(30)}-`)).toBe(true);
+  expect(key).toHaveLength(31 + 16);
+});
+
+test("state and sockets stand where the pages say", () => {
+  const paths = repositoryPaths(
+    input({ root: "/home/ana/dev/My Repo (v2)", env: { HOME: "/home/ana", XDG_RUNTIME_DIR: "/run/user/1000" } }),
+  );
+  expect(paths.stateDir).toBe("/home/ana/.local/state/sloop/repositories/My-Repo-v2-47de6f74e6c17d64");
+  expect(paths.operatorSocket).toBe("/run/user/1000/sloop/47de6f74e6c17d64/operator.sock");
+  expect(workerSocket(paths, runId)).toBe("/run/user/1000/sloop/47de6f74e6c17d64/w3f2a9c1b.sock");
+  expect(paths.logFile).toBe(`${paths.stateDir}/logs/daemon.ndjson`);
+  expect(outputLog(paths, runId)).toBe(`${paths.stateDir}/runs/${runId}/output.ndjson`);
+});
+
+test("XDG and TMPDIR count only when absolute; macOS has its own places", () => {
+  const relative = repositoryPaths(
+    input({ env: { HOME: "/h", XDG_STATE_HOME: "state", XDG_RUNTIME_DIR: "run", TMPDIR: "tmp" } }),
+  );
+  expect(relative.stateDir).toStartWith("/h/.local/state/sloop/repositories/");
+  expect(relative.runtimeBase).toBe("/tmp/sloop-1000");
+  const mac = repositoryPaths(input({ platform: "darwin", env: { HOME: "/h", TMPDIR: "/var/t" } }));
+  expect(mac.stateDir).toStartWith("/h/Library/Application Support/sloop/repositories/");
+  expect(mac.logDir).toBe(`/h/Library/Logs/sloop/${mac.key}`);
+  expect(mac.runtimeBase).toBe("/var/t/sloop");
+  const stated = repositoryPaths(input({ platform: "darwin", env: { XDG_STATE_HOME: "/s" } }));
+  expect(stated.logDir).toBe(`${stated.stateDir}/logs`);
+});
+
+test("without a state base the error says which variables were missing", () => {
+  for (const env of [{}, { HOME: "" }, { XDG_STATE_HOME: "relative" }]) {
+    expect(() => repositoryPaths(input({ env }))).toThrow(PathError);
+    expect(() => repositoryPaths(input({ env }))).toThrow("XDG_STATE_HOME");
+  }
+});
+
+test("a runtime directory that is too long gives way to /tmp, at 104 bytes and not at 103", () => {
+  const fixed = "/sloop/0123456789abcdef/operator.sock".length;
+  const runtime = (length: number) => `/${"r".repeat(length - 1)}`;
+  const at = (length: number) =>
+    repositoryPaths(input({ env: { HOME: "/h", XDG_RUNTIME_DIR: runtime(length - fixed) } }));
+  expect(at(103).operatorSocket).toHaveLength(103);
+  expect(at(104).operatorSocket).toBe(`/tmp/sloop-1000/${at(104).hash}/operator.sock`);
+  for (const paths of [at(103), at(104)]) {
+    expect(workerSocket(paths, runId).length).toBeLessThanOrEqual(socketPathLimit);
+    expect(channelSocket(paths, runId, "0-1-action").length).toBeLessThanOrEqual(socketPathLimit);
+  }
+});
+
+test("channels of different executions do not share a socket", () => {
+  const paths = repositoryPaths(input());
+  const names = new Set(
+    ["0-1-action", "0-2-action", "0-1-check", "1-1-panel-0"].map((n) => channelSocket(paths, runId, n)),
+  );
+  expect(names.size).toBe(4);
+});
+
+test("the root is the nearest directory with a config, symbolic links resolved", () => {
+  using place = scratch();
+  const root = configure(join(place.dir, "repo"));
+  const deep = join(root, "a/b");
+  mkdirSync(deep, { recursive: true });
+  symlinkSync(deep, join(place.dir, "link"));
+  expect(findRoot(join(place.dir, "link"), readDir)).toBe(root);
+  expect(findRoot(root, readDir)).toBe(root);
+  const inner = configure(join(root, "inner"));
+  expect(findRoot(inner, readDir)).toBe(inner);
+  expect(findRoot(place.dir, () => null)).toBeNull();
+});
+
+test("a directory named like the config is no config", () => {
+  using place = scratch();
+  mkdirSync(join(place.dir, ".agents/sloop/config.yaml"), { recursive: true });
+  expect(findRoot(place.dir, readDir)).toBeNull();
+});
+
+test("a run worktree is passed over, a linked worktree elsewhere is not", () => {
+  using place = scratch();
+  const root = configure(join(place.dir, "repo"));
+  const run = configure(join(root, ".worktrees/3f2a9c1b"));
+  writeFileSync(join(run, ".git"), "gitdir: elsewhere\n");
+  mkdirSync(join(run, "src"));
+  expect(findRoot(join(run, "src"), readDir)).toBe(root);
+  const linked = configure(join(root, "trees/x"));
+  writeFileSync(join(linked, ".git"), "gitdir: elsewhere\n");
+  expect(findRoot(linked, readDir)).toBe(linked);
+  configure(root, "worktree_dir: trees\n");
+  expect(findRoot(linked, readDir)).toBe(root);
+  expect(findRoot(run, readDir)).toBe(run);
+});
+
+test("a repository cloned into the worktree folder has a .git directory and stays its own", () => {
+  using place = scratch();
+  const root = configure(join(place.dir, "repo"));
+  const clone = configure(join(root, ".worktrees/clone"));
+  mkdirSync(join(clone, ".git"));
+  expect(findRoot(clone, readDir)).toBe(clone);
+  expect(dirname(dirname(clone))).toBe(root);
+});
