@@ -7,12 +7,12 @@ import { inspectLeftoverMerge, undoFailedMerge } from "../git/leftover.ts";
 import { conflictReason, type MergePlan, mergeArgv, mergeByRef, planMerge } from "../git/merge.ts";
 import { type GatedGit, lastLine, startGatedGit } from "../git/run.ts";
 import { clearStageProcess, readFacts, storeStageProcess } from "../store/evidence.ts";
-import { identify, processStart, stopGroup } from "../system/process.ts";
+import { identify, processAlive, processStart, stopGroup } from "../system/process.ts";
 import type { Daemon } from "./context.ts";
 import { requireNotCancelled } from "./execute.ts";
 import { openQueueLock } from "./merge-lock.ts";
 import { fail, pass, timed } from "./reading.ts";
-import type { Execution, Reading } from "./stage.ts";
+import type { DrivenRun, Execution, Reading } from "./stage.ts";
 import { WalkError } from "./walk-end.ts";
 
 /** Held over every look at and change of a merge checkout. */
@@ -186,17 +186,17 @@ async function land(merge: Merge): Promise<Result> {
 async function awaitLeftover(daemon: Daemon, process: StageProcess): Promise<void> {
   // A compare-and-swap has no process of its own; the daemon that made it is gone.
   if (process.process_group_id === 0) return;
-  while (identify(process.pid, process.pid_start_time) === "matches") await Bun.sleep(pollMs);
-  if (identify(process.pid, process.pid_start_time) === "unverifiable") {
+  const there = () => identify(process.pid, process.pid_start_time);
+  // A zombie that nobody reaps still matches, but does nothing any more.
+  while (there() === "matches" && processAlive(process.pid)) await Bun.sleep(pollMs);
+  if (there() === "unverifiable") {
     throw new WalkError(`process ${process.pid} may still be merging and cannot be identified`);
   }
   daemon.log.info("sloop::recovery", "supervised_run_exit_observed", { pid: process.pid });
 }
 
 /** Decides from git what an interrupted merge came to; null: it may be tried again. */
-async function settleLeftover(merge: Merge, process: StageProcess): Promise<Result | null> {
-  const { daemon, execution } = merge;
-  const { run } = execution;
+async function settleLeftover(daemon: Daemon, run: DrivenRun, process: StageProcess): Promise<Result | null> {
   if (process.merge === undefined) return null;
   await awaitLeftover(daemon, process);
   const { root } = daemon.paths;
@@ -225,6 +225,18 @@ async function settleLeftover(merge: Merge, process: StageProcess): Promise<Resu
   return null;
 }
 
+/**
+ * Of a cancelled run that an earlier daemon was merging: gives up what is left of the merge in the checkout. Its git may
+ * have been ended in the middle, by the cancel itself.
+ */
+export function clearLeftoverMerge(daemon: Daemon, run: DrivenRun): Promise<void> {
+  return mergeLock.run(async () => {
+    const { process } = readFacts(daemon.store.db, run.runId);
+    if (process?.merge === undefined) return;
+    await settleLeftover(daemon, run, process);
+  });
+}
+
 /** Lands the run branch; what an earlier daemon left of this very execution is judged first. */
 export function mergeAction(daemon: Daemon, execution: Execution, ffOnly: boolean): Promise<Reading> {
   const { run, stage, attempt: number } = execution;
@@ -233,7 +245,7 @@ export function mergeAction(daemon: Daemon, execution: Execution, ffOnly: boolea
     mergeLock.run(async () => {
       const { process } = readFacts(daemon.store.db, run.runId);
       const ours = process?.stage === stage.name && process.attempt === number ? process : null;
-      const settled = ours === null ? null : await settleLeftover(merge, ours);
+      const settled = ours === null ? null : await settleLeftover(daemon, run, ours);
       if (settled !== null) return settled;
       requireNotCancelled(daemon, run.runId);
       return land(merge);

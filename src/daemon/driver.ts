@@ -9,6 +9,7 @@ import { addWorktree } from "../git/worktree.ts";
 import { readFacts, readStageLog } from "../store/evidence.ts";
 import { beginRun, readRun } from "../store/runs.ts";
 import type { RunRow } from "../store/tables.ts";
+import { clearLeftoverMerge } from "./action-merge.ts";
 import type { Daemon, LiveRun } from "./context.ts";
 import type { WalkEnd } from "./settle.ts";
 import { type DrivenRun, performStage } from "./stage.ts";
@@ -52,9 +53,16 @@ function endedForGood(daemon: Daemon, run: DrivenRun): boolean {
   );
 }
 
+/** Whether the run's cancellation was asked for; a merge it interrupted is given up first. */
+async function cancelled(daemon: Daemon, run: DrivenRun): Promise<boolean> {
+  if (!readFacts(daemon.store.db, run.runId).cancelRequested) return false;
+  await clearLeftoverMerge(daemon, run);
+  return true;
+}
+
 async function walk(daemon: Daemon, run: DrivenRun): Promise<DriveResult> {
   for (;;) {
-    if (readFacts(daemon.store.db, run.runId).cancelRequested || endedForGood(daemon, run)) return ended(run, {});
+    if ((await cancelled(daemon, run)) || endedForGood(daemon, run)) return ended(run, {});
     const step = nextStep(run.flow, readStageLog(daemon.store.db, run.runId));
     if (step.kind === "complete") return ended(run, {});
     if (step.kind === "halted") return ended(run, { halted: true, haltIndex: step.index });

@@ -63,13 +63,21 @@ export function matchingRecord(path: string, spawned: Pick<Spawned, "pid" | "pid
   return record.pid_start_time === spawned.pidStartTime ? record : null;
 }
 
-/** Waits up to 2 s for an exit record of this very process; lost when none appears. */
-export async function awaitRecord(path: string, spawned: Pick<Spawned, "pid" | "pidStartTime">): Promise<Ending> {
-  const until = performance.now() + recordWaitMs;
+/**
+ * Waits for an exit record of this very process, up to 2 s after nobody `watched` it any more (a supervisor drains what is
+ * left of the output first); lost when none appears.
+ */
+export async function awaitRecord(
+  path: string,
+  spawned: Pick<Spawned, "pid" | "pidStartTime">,
+  watched: () => boolean = () => false,
+): Promise<Ending> {
+  let until = performance.now() + recordWaitMs;
   for (;;) {
     const record = matchingRecord(path, spawned);
     if (record !== null) return { lost: false, facts: exitFacts(record) };
-    if (performance.now() >= until) return { lost: true };
+    if (watched()) until = performance.now() + recordWaitMs;
+    else if (performance.now() >= until) return { lost: true };
     await Bun.sleep(lookMs);
   }
 }

@@ -240,9 +240,9 @@ function restoreOwnCredential({ daemon, execution, plan }: Job): void {
 /** Takes up the process of an execution that an earlier daemon started. */
 async function adopt(job: Job, spawned: Adoption["spawned"]): Promise<AgentResult> {
   const { daemon, execution, plan } = job;
-  const { exit: exitRecord, channel } = recordsOf(daemon, execution, plan);
+  const { exit: exitRecord, start: startRecord, channel } = recordsOf(daemon, execution, plan);
   restoreOwnCredential(job);
-  const process = await attachSupervised({ spawned, channel, exitRecord, onOutput: noteOutput(job) });
+  const process = await attachSupervised({ spawned, channel, exitRecord, startRecord, onOutput: noteOutput(job) });
   if (isCheckpointed(job, process.pid)) {
     storeCheckpoint(job, process);
     await letGo(job, process);

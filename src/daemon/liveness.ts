@@ -1,17 +1,15 @@
 // Which runs are really going on: leases that memory lost are taken up again, leases of ended runs are given back (engine.md 16.2, 16.3).
 
-import { listLeased, readRun } from "../store/runs.ts";
+import { listLeased } from "../store/runs.ts";
 import { releaseInterrupted } from "../store/settle.ts";
 import type { Launcher } from "./launch.ts";
 import { adoptRun } from "./recovery.ts";
 import { forgetRun } from "./settle.ts";
 
-/** Drops runs that nobody drives any more from memory, so that what the store says of them decides. */
+/** Drops runs that nobody drives any more from memory, so that what the store says of them decides: an unsettled one is taken up anew. */
 function forgetUnsupervised({ daemon, pending }: Launcher): void {
   for (const live of [...daemon.live.values()]) {
-    if (live.supervised || live.recovering || pending.has(live.runId)) continue;
-    const run = readRun(daemon.store.db, live.runId);
-    if (run === null || run.exitedAtMs !== null) forgetRun(daemon, live.runId);
+    if (!live.supervised && !live.recovering && !pending.has(live.runId)) forgetRun(daemon, live.runId);
   }
 }
 

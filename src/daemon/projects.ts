@@ -1,75 +1,106 @@
-// Indexes the project files when the daemon starts: ids stamped where they are missing, unreadable files skipped.
+// Project files: read and judged, ids given to those without, rows written. At every start and at every reindex.
 
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../core/config.ts";
 import { SloopError } from "../core/errors.ts";
-import { nextOrdinal } from "../core/ids.ts";
+import { contentHash } from "../core/hash.ts";
 import { parseProject } from "../parse/project.ts";
 import { decodeUtf8 } from "../parse/source.ts";
 import { stampId } from "../parse/stamp.ts";
 import type { Store } from "../store/open.ts";
 import { indexProject, type ProjectFile } from "../store/projects.ts";
-import { fileSource, writeAtomic } from "../system/files.ts";
+import { fileSource } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
+import { openIds } from "./new-ids.ts";
+import { type Placed, placeStamps, prepareStamps, type Stamp } from "./stamping.ts";
 
-type Found = { path: string; absolute: string; text: string; mode: number; id: string | null; title: string };
+type Found = { path: string; absolute: string; text: string; hash: string; id: string | null; title: string };
 
-type Source = { root: string; config: Config; log: Log };
+type Source = { root: string; config: Config };
 
-function skip(log: Log, problem: string): null {
-  log.warn("sloop::daemon", "project_file_skipped", { problem });
-  return null;
-}
+export type ProjectPlan = {
+  /** In path order; of two with one id the later counts. */
+  projects: ProjectFile[];
+  stamps: Stamp[];
+  /** Files left out, and ids used twice. */
+  warnings: string[];
+};
 
-function readProjectFile({ root, config, log }: Source, name: string): Found | null {
+function readProjectFile({ root, config }: Source, name: string): Found | { warning: string } | null {
   const path = `${config.projectDir}/${name}`;
-  const absolute = join(root, path);
-  const found = statSync(absolute, { throwIfNoEntry: false });
-  if (found === undefined || !found.isFile()) return null;
+  const file = join(root, path);
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return null;
+  // A link stays one: what it leads to is stamped.
+  const absolute = realpathSync(file);
   const bytes = fileSource.read(absolute);
-  const text = bytes === null ? null : decodeUtf8(bytes);
-  if (text === null) return skip(log, `${path}: is not valid UTF-8 text`);
+  if (bytes === null) return null;
+  const text = decodeUtf8(bytes);
+  if (text === null) return { warning: `${path}: is not valid UTF-8 text` };
   const project = parseProject(text, path);
-  if ("problem" in project) return skip(log, project.problem);
-  return { path, absolute, text, mode: found.mode & 0o777, id: project.id, title: project.title ?? name.slice(0, -3) };
+  if ("problem" in project) return { warning: project.problem };
+  return { path, absolute, text, hash: contentHash(bytes), id: project.id, title: project.title ?? name.slice(0, -3) };
 }
 
-function stamp(file: Found, id: string): void {
-  const stamped = stampId(file.text, file.path, id);
-  if (stamped !== null) writeAtomic(file.absolute, stamped, { mode: file.mode, sync: true });
+/** Gives every file without an id the next free one, in path order. */
+function allocate({ config }: Source, files: readonly Found[]): ProjectPlan {
+  const present = files.flatMap((file) => (file.id === null ? [] : [file.id]));
+  const nextId = openIds(config.projectPrefix, present);
+  const plan: ProjectPlan = { projects: [], stamps: [], warnings: [] };
+  const seen = new Set<string>();
+  for (const file of files) {
+    const id = file.id ?? nextId();
+    if (file.id === null) {
+      const text = stampId(file.text, file.path, id);
+      if (text !== null) plan.stamps.push({ path: file.path, absolute: file.absolute, hash: file.hash, text });
+    }
+    if (seen.has(id)) plan.warnings.push(`${file.path}: project id \`${id}\` is used twice; this file wins`);
+    seen.add(id);
+    plan.projects.push({ id, filePath: file.path, title: file.title });
+  }
+  return plan;
 }
 
-/** Gives every file without an id the next free one, in path order. Throws SloopError when a file cannot be stamped. */
-function allocate({ config }: Source, files: Found[]): ProjectFile[] {
-  const ids = files.flatMap((file) => (file.id === null ? [] : [file.id]));
-  return files.map((file) => {
-    if (file.id !== null) return { id: file.id, filePath: file.path, title: file.title };
-    const ordinal = nextOrdinal(config.projectPrefix, ids);
-    if (ordinal === null)
-      throw new SloopError("internal", `the ID counter is exhausted for \`${config.projectPrefix}\``);
-    const id = `${config.projectPrefix}-${ordinal}`;
-    ids.push(id);
-    stamp(file, id);
-    return { id, filePath: file.path, title: file.title };
-  });
-}
-
-/** Reads every project file and writes its row. Rows of files that are gone stay: only a reindex removes them. */
-export function indexProjects(source: Source, store: Store, now: number): void {
+/**
+ * Reads and judges every project file; touches none. Throws SloopError `invalid_arguments` for a file that cannot be
+ * stamped, and the system's error for one that cannot be read.
+ */
+export function planProjects(source: Source): ProjectPlan {
   const names = fileSource.list(join(source.root, source.config.projectDir)) ?? [];
-  const files = names
+  const read = names
     .filter((name) => name.endsWith(".md"))
     .sort()
     .flatMap((name) => readProjectFile(source, name) ?? []);
-  const projects = allocate(source, files);
-  const ids = new Set<string>();
-  for (const project of projects) {
-    if (ids.has(project.id))
-      skip(source.log, `${project.filePath}: project id \`${project.id}\` is used twice; this file wins`);
-    ids.add(project.id);
+  const warnings = read.flatMap((file) => ("warning" in file ? [file.warning] : []));
+  const plan = allocate(
+    source,
+    read.flatMap((file) => ("warning" in file ? [] : [file])),
+  );
+  return { ...plan, warnings: [...warnings, ...plan.warnings] };
+}
+
+/** Says in the log which project files were left out or are at odds. */
+export function warnOfProjects(log: Log, { warnings }: Pick<ProjectPlan, "warnings">): void {
+  for (const problem of warnings) log.warn("sloop::daemon", "project_file_skipped", { problem });
+}
+
+/**
+ * At start: stamps project files and writes their rows. Rows of files that are gone stay: only a reindex removes them.
+ * Rejects with SloopError `daemon_unavailable` when a file cannot be stamped or read.
+ */
+export async function indexProjects(source: Source & { log: Log }, store: Store, now: number): Promise<void> {
+  let plan: ProjectPlan;
+  let placed: Placed;
+  try {
+    plan = planProjects(source);
+    placed = await placeStamps(await prepareStamps(plan.stamps));
+  } catch (error) {
+    throw new SloopError("daemon_unavailable", error instanceof Error ? error.message : String(error));
   }
+  const [failed] = placed.failed;
+  if (failed !== undefined) throw new SloopError("daemon_unavailable", failed);
+  warnOfProjects(source.log, { warnings: [...plan.warnings, ...placed.edited] });
   store.write((tx) => {
-    for (const project of projects) indexProject(tx, project, now);
+    for (const project of plan.projects) indexProject(tx, project, now);
   });
 }

@@ -44,7 +44,7 @@ function prepareDirectories(paths: RepositoryPaths): void {
   privateDirectory(paths.runtimeDir);
 }
 
-function bringInOrder(ground: Ground): void {
+async function bringInOrder(ground: Ground): Promise<void> {
   const { store, loaded, clock, log, paths } = ground;
   const now = clock.now();
   const source = { root: paths.root, config: loaded.config, log };
@@ -54,7 +54,7 @@ function bringInOrder(ground: Ground): void {
     trimHistory(tx, now);
     if (agent !== null) backfillTargets(tx, agent.defaultTarget, now);
   });
-  indexProjects(source, store, now);
+  await indexProjects(source, store, now);
   reconcileFiles(source, store, now);
   for (const { triggerId, ticketId } of store.write((tx) => retireMerged(tx, now))) {
     const fields = { trigger_id: triggerId, ticket_id: ticketId };
@@ -90,7 +90,7 @@ export async function prepareGround(options: StartOptions): Promise<Ground | nul
       store: openStore(paths.database, clock.now()),
       lock,
     };
-    bringInOrder(ground);
+    await bringInOrder(ground);
     return ground;
   } catch (error) {
     lock.close();

@@ -153,6 +153,8 @@ export type Adoption = {
   channel: string | null;
   /** Null when it leaves no record: once it is gone it is lost at once. */
   exitRecord: string | null;
+  /** Names its supervisor; absent when nobody can tell. */
+  startRecord?: string;
   onOutput?(sequence: number): void;
 };
 
@@ -177,12 +179,28 @@ function ours(event: Exited | null, { spawned }: Adoption): Promise<Ending> {
   return Promise.resolve({ lost: false, facts: exitFacts(event.record, event.holders) });
 }
 
-async function watchIdentity({ spawned, exitRecord }: Adoption, watch: { going: boolean }): Promise<Ending> {
+function supervisorLives(startRecord: string | undefined): boolean {
+  const record = startRecord === undefined ? null : readStartRecord(startRecord);
+  if (record === null) return false;
+  return (
+    identify(record.supervisor_pid, record.supervisor_start_time) !== "gone" && processAlive(record.supervisor_pid)
+  );
+}
+
+/** Gone, or a zombie that nobody may be left to reap. */
+function ended({ pid, pidStartTime }: Spawned): boolean {
+  return identify(pid, pidStartTime) === "gone" || !processAlive(pid);
+}
+
+async function watchIdentity(adoption: Adoption, watch: { going: boolean }): Promise<Ending> {
+  const { spawned, exitRecord, startRecord } = adoption;
   while (watch.going) {
     const record = exitRecord === null ? null : matchingRecord(exitRecord, spawned);
     if (record !== null) return { lost: false, facts: exitFacts(record) };
-    if (identify(spawned.pid, spawned.pidStartTime) === "gone") {
-      return exitRecord === null ? { lost: true } : awaitRecord(exitRecord, spawned);
+    if (ended(spawned)) {
+      return exitRecord === null
+        ? { lost: true }
+        : awaitRecord(exitRecord, spawned, () => watch.going && supervisorLives(startRecord));
     }
     await Bun.sleep(lookMs);
   }
