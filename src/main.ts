@@ -5,12 +5,11 @@ import { runCli } from "./cli/main.ts";
 
 const argv = process.argv.slice(2);
 
-/**
- * argv that starts this very program again: with its source when not compiled, else the executable alone. On Linux that is
- * the image we run, whatever stands at its path by now (engine.md 10.4).
- */
-const image = process.platform === "linux" ? "/proc/self/exe" : process.execPath;
-const self = Bun.isStandaloneExecutable ? [image] : [process.execPath, Bun.main];
+/** argv that starts this very program again: the executable alone when compiled, with its source when not. */
+const self = Bun.isStandaloneExecutable ? [process.execPath] : [process.execPath, Bun.main];
+
+/** The same for a supervisor: on Linux the image we run, whatever stands at its path by now (engine.md 10.4). */
+const image = Bun.isStandaloneExecutable && process.platform === "linux" ? ["/proc/self/exe"] : self;
 
 async function main(): Promise<number> {
   if (argv[0] === "__supervise") return await (await import("./supervisor/main.ts")).superviseMain();
@@ -20,7 +19,7 @@ async function main(): Promise<number> {
       env: process.env,
       self,
       executable: process.execPath,
-      serve: async (options) => await (await import("./server/serve.ts")).serve(options),
+      serve: async (options) => await (await import("./server/serve.ts")).serve({ ...options, self: image }),
     });
   } catch (error) {
     return await (await import("./cli/failure.ts")).endWith(error, wantsJson(argv));

@@ -7,6 +7,7 @@ import type {
   OverrideReply,
   PostReply,
   ReindexReply,
+  RestartReply,
   RetryReply,
   StopReply,
   TriggerEcho,
@@ -23,11 +24,13 @@ export function renderDaemon(data: DaemonInfo & { control?: string }, version: s
   ];
   if (data.control !== undefined) lines.push(`control: ${data.control}`);
   if (data.version !== version) {
-    lines.push(
-      `version: the daemon is ${data.version}, this sloop is ${version}; \`sloop stop\` lets the next command start it`,
-    );
+    lines.push(`version: the daemon is ${data.version}, this sloop is ${version}; \`sloop daemon restart\` reloads it`);
   }
   return lines.join("\n");
+}
+
+export function renderRestart(data: RestartReply): string {
+  return `daemon draining for restart (${counted(data.active_runs, "run")} active)`;
 }
 
 export function renderStop(data: StopReply): string {

@@ -9,7 +9,6 @@ export type ServeOptions = {
   root: string;
   env: Session["env"];
   version: string;
-  self: readonly string[];
   executable: string;
 };
 

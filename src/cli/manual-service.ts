@@ -18,13 +18,18 @@ export const manualService: Readonly<Record<string, ManualPage>> = {
   daemon: {
     about: `Starts this repository's scheduler, or reports the one that answers: its process,
 socket and log. Most commands start it by themselves. With --foreground this
-process becomes the daemon, in this terminal, until it is stopped.`,
+process becomes the daemon, in this terminal, until it is stopped.
+
+\`sloop daemon restart\` lets the runs that are going finish all their stages, starts
+nothing new meanwhile, and then becomes the program that stands at its path by now,
+with the same pid: an upgrade, or a changed configuration, takes effect.
+\`sloop resume\` calls it off.`,
     exits: [
       ["0", "answering; --foreground: stopped cleanly, or another daemon serves already"],
       ["1", "it could not start; broken configuration"],
       ["2", "bad arguments"],
     ],
-    examples: ["sloop daemon", "sloop daemon --foreground"],
+    examples: ["sloop daemon", "sloop daemon --foreground", "sloop daemon restart"],
   },
   pause: {
     about: "Starts nothing new until `sloop resume`, also after a restart. Runs already going finish.",
@@ -32,7 +37,7 @@ process becomes the daemon, in this terminal, until it is stopped.`,
     examples: ["sloop pause"],
   },
   resume: {
-    about: "Starts runs again after `sloop pause`.",
+    about: "Starts runs again after `sloop pause`, and calls off a restart that is pending.",
     exits: served,
     examples: ["sloop resume"],
   },

@@ -39,7 +39,25 @@ async function currentWarnings(root: string, session: Session): Promise<string[]
   }
 }
 
+/** Reloads the daemon's program; without a daemon there is nothing to reload, and one is started. */
+async function restart(session: Session): Promise<number> {
+  const repository = await openRepository(currentDirectory(), session.env);
+  const running = openClient(repository, { kind: "stop" });
+  try {
+    return await respond(session, running, "restart", await running.call("restart", {}));
+  } catch (error) {
+    if (!(error instanceof DaemonAbsent)) throw error;
+  }
+  const client = clientFor(repository, session);
+  const reply = await client.call("daemon", {});
+  if (!reply.ok) return await refuse(session, client, "daemon", reply);
+  const data = { draining: false, active_runs: 0, pid: reply.data.pid, started: true };
+  await sayLocal(session.json, data, `daemon started (pid ${data.pid})`);
+  return 0;
+}
+
 async function daemon(session: Session): Promise<number> {
+  if (session.values.words[0] === "restart") return await restart(session);
   const repository = await openRepository(currentDirectory(), session.env);
   const client = clientFor(repository, session);
   const reply = await client.call("daemon", {});

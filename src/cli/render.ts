@@ -9,6 +9,7 @@ import type {
   OverrideReply,
   PostReply,
   ReindexReply,
+  RestartReply,
   ResumeReply,
   RunReply,
   ShowReply,
@@ -21,6 +22,7 @@ import {
   renderMove,
   renderPost,
   renderReindex,
+  renderRestart,
   renderStop,
   renderTrigger,
 } from "./confirm.ts";
@@ -123,6 +125,7 @@ const shapes = {
     },
   },
   daemon: { fields: { pid: "number", ...text("socket", "log", "state_dir", "version") } },
+  restart: { fields: { active_runs: "number" } },
   stop: { fields: { pid: "number", cancelled_runs: { each: "string" } } },
   resume: { fields: { paused: "boolean" } },
   post: {
@@ -194,6 +197,7 @@ const pages: Partial<Record<Verb, Page>> = {
   list: page<ListReply>(shapes.tickets, listText),
   daemon: page<DaemonInfo>(shapes.daemon, (data, view) => renderDaemon(data, view.version)),
   stop: page<StopReply>(shapes.stop, renderStop),
+  restart: page<RestartReply>(shapes.restart, renderRestart),
   pause: page({ fields: {} }, () => "scheduler paused"),
   resume: page<ResumeReply>(shapes.resume, (data) =>
     data.restart_cancelled ? "scheduler resumed\npending restart cancelled" : "scheduler resumed",

@@ -7,6 +7,7 @@ import type { Starter } from "../client/connect.ts";
 import { SloopError } from "../core/errors.ts";
 import { fileSource, readIfPresent } from "../system/files.ts";
 import { findRoot, PathError, type RepositoryPaths, repositoryPaths } from "../system/paths.ts";
+import { startedFrom } from "../system/replace.ts";
 import { quickWorktreeDir } from "./essentials.ts";
 import type { Session } from "./session.ts";
 
@@ -115,9 +116,15 @@ export async function checkStart(root: string, env: Session["env"]): Promise<str
 }
 
 /** How a daemon for `root` is started from this session. */
+/** argv of a daemon: by the path we were started from, links kept, which is where a restart looks for its successor. */
+function byPath({ env, self }: Pick<Session, "env" | "self">): readonly string[] {
+  const [executable = "", ...source] = self;
+  return source.length > 0 ? self : [startedFrom(executable, env)];
+}
+
 export function starterFor(root: string, session: Pick<Session, "env" | "self">): Starter {
   const check = async () => void (await checkStart(root, session.env));
-  return { check, argv: session.self, env: session.env };
+  return { check, argv: byPath(session), env: session.env };
 }
 
 /** A client that starts a daemon when none answers. */

@@ -16,8 +16,8 @@ async function foreground(program: Program, session: Session): Promise<number> {
   const warnings = await checkStart(root, session.env);
   const { warn } = await import("./operator.ts");
   await warn(session, warnings);
-  const { env, self, executable } = program;
-  return await program.serve({ root, env, version, self, executable });
+  const { env, executable } = program;
+  return await program.serve({ root, env, version, executable });
 }
 
 async function runFollower(session: Session): Promise<number> {
@@ -41,7 +41,8 @@ async function runOperator(program: Program, session: Session): Promise<number> 
     worker.refuseInWorker(session);
     return await worker.runWorker(session);
   }
-  if (session.values.switches.has("foreground")) return await foreground(program, session);
+  if (session.values.switches.has("foreground") && session.values.words.length === 0)
+    return await foreground(program, session);
   if (session.name === "reindex") return await (await import("./reindex.ts")).reindex(session);
   const follows = session.name === "watch" || session.name === "wait" || session.values.switches.has("follow");
   if (follows) return await runFollower(session);

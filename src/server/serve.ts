@@ -55,12 +55,21 @@ function restart(ground: Ground, path: string, options: ServeOptions): void {
 async function serveOnce(options: ServeOptions): Promise<{ ground: Ground; end: DaemonEnd } | null> {
   const ground = await prepareGround(options);
   if (ground === null) return null;
-  const running = open(ground, options);
-  const stop = () => running.daemon.shutDown("stop");
+  let running: RunningDaemon | null = null;
+  let told = false;
+  // Before the socket is there: whoever sees it may end us at once.
+  const stop = () => {
+    told = true;
+    running?.daemon.shutDown("stop");
+  };
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, stop);
-  const end = await running.closed;
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.off(signal, stop);
-  return { ground, end };
+  try {
+    running = open(ground, options);
+    if (told) running.daemon.shutDown("stop");
+    return { ground, end: await running.closed };
+  } finally {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.off(signal, stop);
+  }
 }
 
 /**
@@ -70,7 +79,7 @@ async function serveOnce(options: ServeOptions): Promise<{ ground: Ground; end: 
 export async function serve(options: ServeOptions): Promise<number> {
   const path = startedFrom(options.executable, options.env);
   for (;;) {
-    const served = await serveOnce(options);
+    const served = await serveOnce({ ...options, executable: path });
     if (served === null || served.end === "stop") return 0;
     restart(served.ground, path, options);
   }

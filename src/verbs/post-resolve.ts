@@ -43,7 +43,7 @@ function requireFlow(daemon: Daemon, name: string): void {
   const known = [...daemon.flows.keys()].sort().map((flow) => `\`${flow}\``);
   const onDisk = readIfPresent(join(daemon.paths.root, ".agents/sloop/flows", `${name}.yaml`)) !== null;
   const hint = onDisk
-    ? `flows/${name}.yaml came after the daemon started; \`sloop stop\` and the next command loads it`
+    ? `flows/${name}.yaml came after the daemon started; \`sloop daemon restart\` loads it`
     : "`sloop template flow` prints a file to start from";
   throw new SloopError("not_found", `flow \`${name}\` is not defined; known flows: ${known.join(", ")}`, { hint });
 }

@@ -20,7 +20,12 @@ test("every block works, and the two tickets are merged", async () => {
   const script = ["set -eux", ...blocks].join("\n");
   const ran = await command(["sh", "-c", script], { cwd: world.root, env: { ...world.env, PATH: path } });
   expect({ code: ran.code, stderr: ran.code === 0 ? "" : ran.stderr }).toEqual({ code: 0, stderr: "" });
-  for (const text of ["Work on TICK-1", "TICK-1  Say hello  (merged)", "TICK-1-r1 finished: merged", "daemon stopping"]) {
+  for (const text of [
+    "Work on TICK-1",
+    "TICK-1  Say hello  (merged)",
+    "TICK-1-r1 finished: merged",
+    "daemon stopping",
+  ]) {
     expect(ran.stdout).toContain(text);
   }
   const log = Bun.spawnSync(["git", "log", "--format=%s"], { cwd: join(world.root, "shop") }).stdout.toString();
