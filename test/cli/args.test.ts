@@ -180,7 +180,7 @@ const usage: [string, RegExp, string][] = [
   ["note", /`<TEXT>` is missing/, "sloop note"],
   ["note -5", /unexpected argument `-5`/, "sloop note"],
   ["hold -5", /unexpected argument `-5`/, "sloop hold"],
-  ["daemon restart", /unexpected argument `restart`/, "sloop daemon"],
+  ["daemon reload", /invalid value `reload`/, "sloop daemon"],
 ];
 
 test.each(usage)("usage error: sloop %s", (line, message, usageStart) => {
