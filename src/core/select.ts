@@ -17,11 +17,6 @@ export function byRegistration(a: { createdAtMs: number; id: string }, b: { crea
   return a.id < b.id ? -1 : 1;
 }
 
-/** The due triggers in the order they are served. */
-export function dueTriggers(triggers: readonly Trigger[], now: number): Trigger[] {
-  return triggers.filter((trigger) => trigger.state === "queued" && due(trigger, now)).sort(byRegistration);
-}
-
 /** The ticket a due trigger selects among `tickets`, minus those in `taken`; null when there is none. */
 export function selectTicket(
   trigger: Trigger,

@@ -235,4 +235,4 @@ export {
   type StageProcess,
   startRecordPath,
 } from "../system/stage-process.ts";
-export { type Ending, type ExitFacts, exitFacts, matchingRecord, type Spawned } from "./ending.ts";
+export { type Ending, type ExitFacts, exitFacts, type Spawned } from "./ending.ts";

@@ -73,10 +73,12 @@ export function place(text: string, at: number): string {
   return ` (line ${line}, column ${column})`;
 }
 
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
 /** Text of a file's bytes; null unless they are valid UTF-8. A byte-order mark stays: in a ticket it matters. */
 export function decodeUtf8(bytes: Uint8Array): string | null {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return strict.decode(bytes);
   } catch {
     return null;
   }

@@ -22,18 +22,17 @@ function renderLine(level: LogLevel, target: LogTarget, event: string, fields: L
 
 /** Appends `line`, or cuts the file back to what it was. */
 function appendWhole(descriptor: number, line: Buffer): void {
-  let length: number | null = null;
+  let taken = 0;
   try {
-    length = fstatSync(descriptor).size;
-    for (let at = 0; at < line.length; ) at += writeSync(descriptor, line, at);
+    while (taken < line.length) taken += writeSync(descriptor, line, taken);
   } catch {
-    if (length !== null) cutBack(descriptor, length);
+    if (taken > 0) cutBack(descriptor, taken);
   }
 }
 
-function cutBack(descriptor: number, length: number): void {
+function cutBack(descriptor: number, bytes: number): void {
   try {
-    ftruncateSync(descriptor, length);
+    ftruncateSync(descriptor, fstatSync(descriptor).size - bytes);
   } catch {
     // Nothing better can be done for a log, and a log must not stop the daemon.
   }

@@ -1,6 +1,6 @@
 // The captured output of a run: one JSON record per line, appended in capture order (engine.md 10.3).
 
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { closeSync, fdatasyncSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 
 export type OutputStream = "stdout" | "stderr";
@@ -90,6 +90,38 @@ function lastSequence(descriptor: number, size: number): number {
   return 0;
 }
 
+/** Room for what one write puts into the file; a record is at most its bytes as six-character escapes and its head. */
+const batchBytes = 524_288;
+
+/** How each byte of a JSON string is written: as it is (0), or behind a backslash as this character; `u` needs four digits more. */
+const escapes: Uint8Array = new Uint8Array(256);
+escapes.fill(0x75, 0, 0x20);
+for (const [code, letter] of Object.entries({ 8: "b", 9: "t", 10: "n", 12: "f", 13: "r", 34: '"', 92: "\\" })) {
+  escapes[Number(code)] = letter.charCodeAt(0);
+}
+const hexDigits = Buffer.from("0123456789abcdef");
+
+/** Writes valid UTF-8 as the inside of a JSON string at `at`; returns where it ends. No strings are made: this is the hot path. */
+function writeEscaped(bytes: Uint8Array, to: Uint8Array, at: number): number {
+  let end = at;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index] ?? 0;
+    const letter = escapes[byte] ?? 0;
+    if (letter === 0) {
+      to[end++] = byte;
+      continue;
+    }
+    to[end++] = 0x5c;
+    to[end++] = letter;
+    if (letter !== 0x75) continue;
+    to[end++] = 0x30;
+    to[end++] = 0x30;
+    to[end++] = hexDigits[byte >> 4] ?? 0;
+    to[end++] = hexDigits[byte & 15] ?? 0;
+  }
+  return end;
+}
+
 /**
  * The one writer of a run log while a stage process runs. Appending never throws: what cannot be written is cut off again,
  * and `complete` turns false.
@@ -97,7 +129,10 @@ function lastSequence(descriptor: number, size: number): number {
 export class OutputLog {
   private readonly descriptor: number;
   private readonly labels: string;
-  private readonly decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  private readonly batch = Buffer.alloc(batchBytes);
+  private batched = 0;
+  /** The newest sequence in the file, and the newest given out. */
+  private stored: number;
   private sequence: number;
   private size: number;
   private whole = true;
@@ -107,7 +142,8 @@ export class OutputLog {
     this.descriptor = descriptor;
     this.labels = JSON.stringify(labels).slice(1, -1);
     this.size = fstatSync(descriptor).size;
-    this.sequence = lastSequence(descriptor, this.size);
+    this.stored = lastSequence(descriptor, this.size);
+    this.sequence = this.stored;
     this.endTornLine();
   }
 
@@ -118,7 +154,7 @@ export class OutputLog {
 
   /** The sequence of the newest record in the file, 0 when there is none. */
   get lastSequence(): number {
-    return this.sequence;
+    return this.stored;
   }
 
   /** Whether everything given so far is in the file. */
@@ -128,14 +164,15 @@ export class OutputLog {
 
   /** Appends what one read of a pipe gave, in records of at most 8192 bytes. `timestamp` is RFC 3339. */
   append(stream: OutputStream, bytes: Uint8Array, timestamp: string): void {
-    const before = this.sequence;
-    let lines = "";
+    const head = `,"timestamp":"${timestamp}",${this.labels},"stream":"${stream}","encoding":`;
+    const longest = recordBytes * 6 + Buffer.byteLength(head) + 64;
     for (let start = 0; start < bytes.length; ) {
       const end = pieceEnd(bytes, start);
-      lines += this.renderRecord(stream, bytes.subarray(start, end), timestamp);
+      if (this.batched + longest > batchBytes) this.flush();
+      this.addRecord(head, bytes.subarray(start, end));
       start = end;
     }
-    if (!this.write(lines)) this.sequence = before;
+    this.flush();
   }
 
   /** Waits until the data is on the disk; on failure the capture counts as incomplete. */
@@ -153,18 +190,30 @@ export class OutputLog {
     closeSync(this.descriptor);
   }
 
-  private renderRecord(stream: OutputStream, bytes: Uint8Array, timestamp: string): string {
+  private addRecord(head: string, bytes: Uint8Array): void {
     this.sequence += 1;
-    const head = `{"sequence":${this.sequence},"timestamp":"${timestamp}",${this.labels},"stream":"${stream}"`;
-    try {
-      return `${head},"encoding":"utf8","text":${JSON.stringify(this.decoder.decode(bytes))}}\n`;
-    } catch {
-      return `${head},"encoding":"base64","data":"${Buffer.from(bytes).toString("base64")}"}\n`;
+    if (isUtf8(bytes)) {
+      this.addText(`{"sequence":${this.sequence}${head}"utf8","text":"`);
+      this.batched = writeEscaped(bytes, this.batch, this.batched);
+      this.addText('"}\n');
+      return;
     }
+    const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
+    this.addText(`{"sequence":${this.sequence}${head}"base64","data":"${data}"}\n`);
   }
 
-  private write(text: string): boolean {
-    const bytes = Buffer.from(text);
+  private addText(text: string): void {
+    this.batched += this.batch.write(text, this.batched);
+  }
+
+  private flush(): void {
+    const written = this.batched === 0 || this.write(this.batch.subarray(0, this.batched));
+    this.batched = 0;
+    if (written) this.stored = this.sequence;
+    else this.sequence = this.stored;
+  }
+
+  private write(bytes: Uint8Array): boolean {
     this.dirty = true;
     try {
       for (let at = 0; at < bytes.length; ) at += writeSync(this.descriptor, bytes, at);
@@ -189,6 +238,6 @@ export class OutputLog {
     if (this.size === 0) return;
     const last = Buffer.alloc(1);
     readSync(this.descriptor, last, 0, 1, this.size - 1);
-    if (last[0] !== 0x0a) this.write("\n");
+    if (last[0] !== 0x0a) this.write(Buffer.from("\n"));
   }
 }

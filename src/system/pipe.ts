@@ -4,17 +4,13 @@ import { dlopen, ptr } from "bun:ffi";
 import { constants, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fromC } from "./libc.ts";
 
 export type Pipe = {
   /** Descriptors of our own, closed in children unless handed to them; each is to be closed by its user. */
   readEnd: number;
   writeEnd: number;
 };
-
-const libraries =
-  process.platform === "darwin"
-    ? ["libSystem.B.dylib"]
-    : ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1", "libc.so"];
 
 /** O_CLOEXEC of pipe2(2) on Linux; macOS has no pipe2, and Bun closes there what a child is not handed. */
 const closeOnExec = 0o2000000;
@@ -37,7 +33,7 @@ function loadPipeCall(library: string): PipeCall | null {
 let pipeCall: PipeCall | null | undefined;
 
 function systemPipe(): Pipe | null {
-  pipeCall ??= libraries.map(loadPipeCall).find((call) => call !== null) ?? null;
+  if (pipeCall === undefined) pipeCall = fromC(loadPipeCall);
   if (pipeCall === null) return null;
   const ends = new Int32Array(2);
   if (pipeCall(ends) !== 0) return null;
