@@ -1,8 +1,5 @@
 // The one entry of the program: a supervisor, the daemon or the CLI, by its arguments; and the last catch of all three.
 
-import { wantsJson } from "./cli/args.ts";
-import { runCli } from "./cli/main.ts";
-
 const argv = process.argv.slice(2);
 
 /** argv that starts this very program again: the executable alone when compiled, with its source when not. */
@@ -12,7 +9,9 @@ const self = Bun.isStandaloneExecutable ? [process.execPath] : [process.execPath
 const image = Bun.isStandaloneExecutable && process.platform === "linux" ? ["/proc/self/exe"] : self;
 
 async function main(): Promise<number> {
+  // Started for every stage process, so it must not load the CLI.
   if (argv[0] === "__supervise") return await (await import("./supervisor/main.ts")).superviseMain();
+  const [{ runCli }, { wantsJson }] = await Promise.all([import("./cli/main.ts"), import("./cli/args.ts")]);
   try {
     return await runCli({
       argv,
@@ -25,5 +24,7 @@ async function main(): Promise<number> {
     return await (await import("./cli/failure.ts")).endWith(error, wantsJson(argv));
   }
 }
+
+export {};
 
 process.exit(await main());

@@ -2,6 +2,8 @@
 
 import type { Client } from "../client/client.ts";
 import { usualTimeouts } from "../client/exchange.ts";
+import type { Reply } from "../protocol/envelope.ts";
+import type { ReindexReply } from "../protocol/replies.ts";
 import { type Deadline, deadlineOf } from "./deadline.ts";
 import { openSession } from "./operator.ts";
 import { respond } from "./respond.ts";
@@ -10,22 +12,35 @@ import type { Session } from "./session.ts";
 const pauseMs = 2000;
 const usualWaitMs = 3_600_000;
 
-async function ask(client: Client, deadline: Deadline) {
+async function ask(client: Client, deadline: Deadline): Promise<Reply<ReindexReply>> {
   const replyMs = deadline === null ? null : Math.max(1, deadline - performance.now());
   return await client.call("reindex", {}, { ...usualTimeouts, replyMs });
 }
 
+/** Sleeps as long as between two tries, but not beyond the deadline; whether there is time for another. */
+async function pause(deadline: number): Promise<boolean> {
+  await Bun.sleep(Math.max(0, Math.min(pauseMs, deadline - performance.now())));
+  return performance.now() < deadline;
+}
+
+/** Asks until nothing is in the way or the time is up; the last answer there was. */
+async function askUntil(client: Client, deadline: number): Promise<Reply<ReindexReply>> {
+  let reply = await ask(client, deadline);
+  while (!reply.ok && reply.error.code === "conflict" && (await pause(deadline))) {
+    try {
+      reply = await ask(client, deadline);
+    } catch (error) {
+      // Out of time in the middle of a try: the answer before it names what was in the way.
+      if (performance.now() < deadline) throw error;
+    }
+  }
+  return reply;
+}
+
 /** Gives the exit code: 1 also when the time is up, after the daemon's last answer. */
 export async function reindex(session: Session): Promise<number> {
-  const waits = session.values.switches.has("wait");
-  const deadline = waits ? deadlineOf(session, usualWaitMs) : null;
+  const deadline = session.values.switches.has("wait") ? deadlineOf(session, usualWaitMs) : null;
   const client = await openSession(session);
-  let reply = await ask(client, deadline);
-  while (deadline !== null && !reply.ok && reply.error.code === "conflict") {
-    const left = deadline - performance.now();
-    if (left <= 0) break;
-    await Bun.sleep(Math.min(pauseMs, left));
-    reply = await ask(client, deadline);
-  }
+  const reply = deadline === null ? await ask(client, null) : await askUntil(client, deadline);
   return await respond(session, client, "reindex", reply);
 }

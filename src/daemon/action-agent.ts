@@ -34,12 +34,12 @@ async function launch(daemon: Daemon, execution: Execution) {
 }
 
 /** Takes the agent's exit for this driver; throws Superseded when another owner has it. */
-function takeExit(daemon: Daemon, execution: Execution, exit: ExitFacts): void {
+function takeExit(daemon: Daemon, execution: Execution, exit: ExitFacts, lost = false): void {
   const { run } = execution;
   const now = daemon.clock.now();
   const own = primary(execution);
   const taken = daemon.store.write((tx) => {
-    if (!releaseAgentProcess(tx, run.runId, own ? { exitCode: exit.exitCode } : null, now)) return false;
+    if (!releaseAgentProcess(tx, run.runId, { ...(own ? { exitCode: exit.exitCode } : {}), lost }, now)) return false;
     if (own) storeExitFacts(tx, run.runId, exit, now);
     else storeCommits(tx, run.runId, exit.commits, now);
     return true;
@@ -67,7 +67,7 @@ async function lost(daemon: Daemon, execution: Execution): Promise<never> {
   const { run, attempt } = execution;
   const commits = await observeCommits(daemon.paths.root, run.branch);
   const vendor = primary(execution) ? await classifyAgent(daemon, execution, null) : null;
-  takeExit(daemon, execution, { exitCode: null, attempt, commits, vendor, captureComplete: false });
+  takeExit(daemon, execution, { exitCode: null, attempt, commits, vendor, captureComplete: false }, true);
   throw new AgentLost();
 }
 

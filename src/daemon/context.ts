@@ -7,6 +7,7 @@ import type { Store } from "../store/open.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import type { RepositoryPaths } from "../system/paths.ts";
+import type { BootedSupervisor } from "./supervise.ts";
 
 /** What a worker token stands for, fixed when it was minted and never taken from a request. */
 export type TokenScope = { runId: string; stage: string; stageIndex: number; attempt: number; seat: number | null };
@@ -40,6 +41,8 @@ export type LiveRun = {
   credential: Credential | null;
   door: WorkerDoor | null;
   silence: Silence | null;
+  /** Waits for the first process of the run. */
+  booted: BootedSupervisor | null;
   /** Last output sequence already warned about; undefined: none yet. */
   reportedStall: number | null | undefined;
 };

@@ -13,6 +13,7 @@ import { clearLeftoverMerge } from "./action-merge.ts";
 import type { Daemon, LiveRun } from "./context.ts";
 import type { WalkEnd } from "./settle.ts";
 import { type DrivenRun, performStage } from "./stage.ts";
+import { bootSupervisor, dismissSupervisor } from "./supervise.ts";
 import { AdmissionFailed, AgentLost, Cancelled, Superseded } from "./walk-end.ts";
 
 /** What became of a driven run. */
@@ -110,13 +111,26 @@ async function openWorkspace(daemon: Daemon, run: RunRow, tip: string): Promise<
   return begun ? null : { kind: "superseded", state: "not claimed any more" };
 }
 
+/** Starts the supervisor of the run's first process while its worktree is being made. */
+function bootAhead(daemon: Daemon, live: LiveRun, run: RunRow): void {
+  const first = parseFlowSnapshot(run.flowJson)?.stages[0]?.action.kind;
+  if (first !== "agent" && first !== "exec") return;
+  live.booted = bootSupervisor({ command: daemon.self, environment: daemon.environment });
+}
+
 /** Drives a freshly claimed run: opens its workspace at `tip`, then walks. */
 export async function driveClaimed(daemon: Daemon, live: LiveRun, tip: string): Promise<DriveResult> {
   const claimed = readRun(daemon.store.db, live.runId);
   if (claimed === null) return { kind: "superseded", state: "gone" };
-  const stopped = await openWorkspace(daemon, claimed, tip);
-  if (stopped !== null) return stopped;
-  return driveOpened(daemon, live, null);
+  const opened = openWorkspace(daemon, claimed, tip);
+  bootAhead(daemon, live, claimed);
+  try {
+    const stopped = await opened;
+    return stopped ?? (await driveOpened(daemon, live, null));
+  } finally {
+    if (live.booted !== null) dismissSupervisor(live.booted);
+    live.booted = null;
+  }
 }
 
 /** Drives a run whose workspace is open, from wherever its log says it stands. */

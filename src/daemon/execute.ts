@@ -7,6 +7,7 @@ import type { Environment } from "../system/environment.ts";
 import { removeIfPresent } from "../system/files.ts";
 import { channelSocket, outputLog, runDirectory } from "../system/paths.ts";
 import { identify } from "../system/process.ts";
+import type { ExitRecord } from "../system/stage-process.ts";
 import type { Daemon } from "./context.ts";
 import { restoreCredential } from "./credential.ts";
 import type { Execution } from "./stage.ts";
@@ -22,6 +23,7 @@ import {
   exitRecordPath,
   readExitRecord,
   readStartRecord,
+  type Spawned,
   type Supervised,
   startRecordPath,
   startSupervised,
@@ -97,7 +99,7 @@ function noteOutput({ daemon, execution, plan }: Job): (sequence: number) => voi
   };
 }
 
-function checkpointOf({ execution, plan }: Job, process: Supervised): StageCheckpoint {
+function checkpointOf({ execution, plan }: Job, process: Spawned): StageCheckpoint {
   return {
     stage: execution.stage.name,
     attempt: execution.attempt,
@@ -110,7 +112,7 @@ function checkpointOf({ execution, plan }: Job, process: Supervised): StageCheck
 }
 
 /** Stores the process a run stands on, before anybody may rely on it. Throws Superseded when the run is not ours any more. */
-function storeCheckpoint(job: Job, process: Supervised): void {
+function storeCheckpoint(job: Job, process: Spawned): void {
   const { daemon, execution, plan } = job;
   const { run, stage, attempt } = execution;
   const now = daemon.clock.now();
@@ -124,7 +126,6 @@ function storeCheckpoint(job: Job, process: Supervised): void {
   if (!stored) throw new Superseded("settled");
   if (plan.source !== "agent") return;
   run.live.silence = { stage: stage.name, attempt, lastOutputAtMs: process.startedAtMs, lastOutputSequence: null };
-  daemon.log.info("sloop::driver", "agent_stage_started", { run_id: run.runId, stage: stage.name, pid });
   // Its deadlines are news to the timer.
   daemon.poke();
 }
@@ -157,7 +158,11 @@ async function makeKnown(job: Job, process: Supervised): Promise<void> {
     await process.exited;
     throw error;
   }
-  if (plan.source !== "agent") await daemon.hook(`after-stage-process-checkpoint-${execution.stage.name}`);
+  const { run, stage } = execution;
+  if (plan.source === "agent") {
+    const fields = { run_id: run.runId, stage: stage.name, pid: process.pid };
+    daemon.log.info("sloop::driver", "agent_stage_started", fields);
+  } else await daemon.hook(`after-stage-process-checkpoint-${stage.name}`);
   await letGo(job, process);
 }
 
@@ -193,7 +198,9 @@ async function start(job: Job): Promise<AgentResult> {
     exitRecord: records.exit,
     channel: records.channel,
   };
-  const deps = { command: daemon.self, environment: daemon.environment, onOutput: noteOutput(job) };
+  const { booted } = run.live;
+  run.live.booted = null;
+  const deps = { command: daemon.self, environment: daemon.environment, booted, onOutput: noteOutput(job) };
   const started = await startSupervised(request, deps);
   if (!started.ok) {
     return { kind: "not_started", problem: started.problem, startedAtMs, finishedAtMs: daemon.clock.now() };
@@ -255,13 +262,19 @@ async function adopt(job: Job, spawned: Adoption["spawned"]): Promise<AgentResul
   return lostOrAgain(job);
 }
 
+/** The process ended while no daemon was up: as if it had ended just now, also where it was never made known. */
+async function fromRecord(job: Job, exit: ExitRecord): Promise<AgentResult> {
+  const facts = exitFacts(exit);
+  if (isLost({ lost: false, facts })) return lostOrAgain(job);
+  const { pid, pid_start_time: pidStartTime, process_group_id: processGroupId, started_at_ms: startedAtMs } = exit;
+  storeCheckpoint(job, { pid, pidStartTime, processGroupId, startedAtMs });
+  return factsOf(job, facts);
+}
+
 async function carryOut(job: Job): Promise<AgentResult> {
   const records = recordsOf(job.daemon, job.execution, job.plan);
   const exit = readExitRecord(records.exit);
-  if (exit !== null) {
-    const facts = exitFacts(exit);
-    return isLost({ lost: false, facts }) ? lostOrAgain(job) : factsOf(job, facts);
-  }
+  if (exit !== null) return fromRecord(job, exit);
   const found = await awaitStartRecord(records.start);
   if (found.kind === "spawned") return adopt(job, found.spawned);
   removeIfPresent(records.start);

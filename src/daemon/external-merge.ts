@@ -5,6 +5,7 @@ import { readFacts } from "../store/evidence.ts";
 import { listReviewRuns, releaseMergedTicket, settleExternalMerge } from "../store/review.ts";
 import type { RunRow } from "../store/tables.ts";
 import type { Daemon } from "./context.ts";
+import { reportOutcome } from "./source.ts";
 
 type Tips = { branch: string; branchTip: string; targetTip: string };
 
@@ -39,6 +40,7 @@ function settle(daemon: Daemon, run: RunRow, tips: Tips): void {
   if (!settleExternalMerge(daemon.store, run, merge, daemon.clock.now())) return;
   const fields = { ticket_id: run.ticketId, run_id: run.id, ...merge };
   daemon.log.info("sloop::dispatcher", "external_merge_reconciled", fields);
+  void reportOutcome(daemon, run.ticketId, "merged");
 }
 
 export type MergeWatch = { look(): void };

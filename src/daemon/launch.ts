@@ -41,6 +41,7 @@ export function newLiveRun(run: { runId: string; ticketId: string }): LiveRun {
     credential: null,
     door: null,
     silence: null,
+    booted: null,
     reportedStall: undefined,
   };
 }

@@ -12,6 +12,7 @@ import { type Settlement, settleRun } from "../store/settle.ts";
 import type { RunRow } from "../store/tables.ts";
 import type { Daemon } from "./context.ts";
 import { closeCredential } from "./credential.ts";
+import { reportOutcome } from "./source.ts";
 
 /** How a walk ended, as its driver saw it. */
 export type WalkEnd = {
@@ -105,9 +106,13 @@ function trySettle(daemon: Daemon, end: WalkEnd, kept: Kept): boolean {
     return true;
   }
   try {
-    const { applied, run: settled } = settleRun(daemon.store, settlementOf(daemon, run, end, kept), daemon.clock.now());
+    const settlement = settlementOf(daemon, run, end, kept);
+    const { applied, run: settled } = settleRun(daemon.store, settlement, daemon.clock.now());
     forgetRun(daemon, run.id);
-    if (applied) daemon.log.info("sloop::dispatcher", "run_exited", { run_id: run.id, outcome: settled?.state });
+    if (applied) {
+      daemon.log.info("sloop::dispatcher", "run_exited", { run_id: run.id, outcome: settled?.state });
+      void reportOutcome(daemon, run.ticketId, settlement.outcome);
+    }
     return true;
   } catch (error) {
     if (storageFull(error)) daemon.conditions.storageFull = true;

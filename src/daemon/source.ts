@@ -47,14 +47,23 @@ export async function pullTickets(daemon: Asker, argv: readonly string[]): Promi
   return pulled.tickets;
 }
 
+async function report(daemon: Daemon, ticketId: string, outcome: Outcome): Promise<string | null> {
+  const argv = daemon.config.ticketSource;
+  try {
+    if (argv === null || readTicket(daemon.store.db, ticketId)?.source !== "exec") return null;
+    return failureOf(argv, await ask(daemon, argv, { verb: "report", ticket: ticketId, outcome }));
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 /**
  * Tells the source how a run of one of its tickets ended, or with `merged` that its branch was merged by hand. Best effort:
  * a failure is one line in the log. Other tickets, and those of a source that is not configured any more, are not reported.
+ * Never rejects.
  */
 export async function reportOutcome(daemon: Daemon, ticketId: string, outcome: Outcome): Promise<void> {
-  const argv = daemon.config.ticketSource;
-  if (argv === null || readTicket(daemon.store.db, ticketId)?.source !== "exec") return;
-  const failure = failureOf(argv, await ask(daemon, argv, { verb: "report", ticket: ticketId, outcome }));
+  const failure = await report(daemon, ticketId, outcome);
   if (failure === null) return;
   const fields = { ticket_id: ticketId, outcome, error: failure };
   daemon.log.warn("sloop::dispatcher", "work_outcome_push_failed", fields);

@@ -41,6 +41,8 @@ export type SuperviseDeps = {
   command: readonly string[];
   /** Our own environment; a supervisor gets only what it needs itself. */
   environment: Readonly<Record<string, string | undefined>>;
+  /** One that was started ahead with the same dependencies; it is used up. */
+  booted?: BootedSupervisor | null;
   /** The newest sequence in the run log, at most ten times a second. */
   onOutput?(sequence: number): void;
 };
@@ -78,16 +80,41 @@ function controls(client: ChannelClient | null): Pick<Supervised, "gate" | "term
   };
 }
 
-function startProcess(request: StageProcess, deps: SuperviseDeps) {
-  const told: SupervisorRequest = { ...request, starter: process.pid };
+function boot(deps: SuperviseDeps) {
   return Bun.spawn([...deps.command, superviseWord], {
     cwd: "/",
     env: ownEnvironment(deps.environment),
-    stdin: Buffer.from(`${JSON.stringify(told)}\n`),
+    stdin: "pipe",
     stdout: "pipe",
     stderr: "ignore",
     detached: true,
   });
+}
+
+/** A supervisor that has been started and not yet been told what to watch. */
+export type BootedSupervisor = ReturnType<typeof boot>;
+
+/** Starts a supervisor ahead of the command it will be for: its own start is the longest part of a command's. Null when it cannot be started. */
+export function bootSupervisor(deps: SuperviseDeps): BootedSupervisor | null {
+  try {
+    return boot(deps);
+  } catch {
+    return null;
+  }
+}
+
+/** Ends a supervisor that nothing was found for: its input ends, and so does it. */
+export function dismissSupervisor(booted: BootedSupervisor): void {
+  void booted.stdin.end();
+}
+
+function startProcess(request: StageProcess, deps: SuperviseDeps): BootedSupervisor {
+  const told: SupervisorRequest = { ...request, starter: process.pid };
+  const { booted } = deps;
+  const child = booted == null || booted.killed || booted.exitCode !== null ? boot(deps) : booted;
+  void child.stdin.write(`${JSON.stringify(told)}\n`);
+  void child.stdin.end();
+  return child;
 }
 
 /** A supervisor that started nothing takes this long at most to clean up and end. */
@@ -108,11 +135,7 @@ export async function startSupervised(request: StageProcess, deps: SuperviseDeps
   }
 }
 
-async function take(
-  request: StageProcess,
-  child: ReturnType<typeof startProcess>,
-  line: ChannelLine,
-): Promise<Supervised> {
+async function take(request: StageProcess, child: BootedSupervisor, line: ChannelLine): Promise<Supervised> {
   try {
     const problem = await readGreeting(child.stdout);
     if (problem !== null) throw new Error(problem);

@@ -1,7 +1,6 @@
 // Losing nothing at the end of a run: uncommitted files and orphaned tips become commits on hidden references.
 
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readBranchTip, readHeadCommit, readReference } from "./inspect.ts";
 import { readLayout } from "./layout.ts";
@@ -31,7 +30,8 @@ export type WorktreeOfRun = { root: string; worktree: string; runId: string };
 export async function keepUncommitted(run: WorktreeOfRun): Promise<Kept | null> {
   const layout = readLayout(run.worktree);
   if (layout === null) return null;
-  const scratch = mkdtempSync(join(tmpdir(), "sloop-wip-"));
+  // Beside the worktree's own index: what a kill leaves there goes with the worktree.
+  const scratch = mkdtempSync(join(layout.gitDir, "sloop-wip-"));
   try {
     const index = join(scratch, "index");
     const own = join(layout.gitDir, "index");

@@ -181,14 +181,14 @@ function write({ tx, sqlite, now }: Writing, reindex: Reindex, stored: readonly 
   for (const { id } of reindex.tickets) rows.delete(id);
   const changes = entries.filter(differs);
   writeProjects(tx, reindex.projects, now);
-  const rowsDropped = dropTickets(tx, [...rows.keys()], now);
+  const rowsDropped = dropTickets(sqlite, [...rows.keys()]);
   const stale = clearEdges(tx, sqlite, reindex.tickets);
   writeRows(sqlite, changes, now);
   writeEdges(sqlite, stale);
   const moved = stateChanges(changes);
   followMerges(tx, moved, now);
   const projectIds = reindex.projects.map(({ id }) => id);
-  return { kind: "written", stateChanges: moved, rowsDropped: rowsDropped + dropProjects(tx, projectIds, now) };
+  return { kind: "written", stateChanges: moved, rowsDropped: rowsDropped + dropProjects(sqlite, projectIds) };
 }
 
 /** Writes the index that was decided, unless a run has become active or what it was decided from has changed. */

@@ -79,17 +79,20 @@ export function startAgentProcess(tx: Queries, id: string, process: ProcessIdent
   return started.length > 0;
 }
 
-/** `running` to `driving` when an agent's exit is taken; whoever's update changes the row owns the rest of the walk. */
+/**
+ * `running` to `driving` when an agent's exit is taken; whoever's update changes the row owns the rest of the walk. An
+ * agent of which nothing is known but that it was started may not have got as far as `running`: `lost`.
+ */
 export function releaseAgentProcess(
   tx: Queries,
   id: string,
-  exit: { exitCode: number | null } | null,
+  exit: { exitCode?: number | null; lost?: boolean },
   now: number,
 ): boolean {
   const released = tx
     .update(runs)
-    .set({ state: "driving", updatedAtMs: now, ...(exit === null ? {} : { exitCode: exit.exitCode }) })
-    .where(unsettled(id, ["running"]))
+    .set({ state: "driving", updatedAtMs: now, ...(exit.exitCode === undefined ? {} : { exitCode: exit.exitCode }) })
+    .where(unsettled(id, exit.lost === true ? ["running", "driving"] : ["running"]))
     .returning({ id: runs.id })
     .all();
   return released.length > 0;

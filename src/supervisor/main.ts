@@ -105,6 +105,8 @@ async function begin(post: Post, held: Held): Promise<SpawnFacts | null> {
   const facts = spawnFacts(held.command, startedAtMs);
   held.facts = facts;
   post.channel.send({ type: "spawned", ...facts });
+  // A daemon that left before there was a gate to refuse will not open it either.
+  if (!post.channel.attached) held.command.gate.refuse();
   // The channel writes at the end of this turn; the record comes after it.
   await Promise.resolve();
   writeAtomic(post.request.startRecord, `${JSON.stringify({ ...ownRecord(), ...facts })}\n`);
@@ -174,12 +176,12 @@ async function supervise(post: Post, held: Held): Promise<void> {
 
 /** Reads its request on standard input and carries it out. Resolves to the exit code; the caller exits with it. */
 export async function superviseMain(): Promise<number> {
-  outliveSignals();
   const request = await readRequest();
   if (request === null) {
     greet({ type: "failed", problem: "no request on standard input" });
     return 2;
   }
+  outliveSignals();
   const held: Held = { command: null, facts: null };
   let post: Post;
   try {

@@ -42,10 +42,10 @@ function requireFlow(daemon: Daemon, name: string): void {
   if (daemon.flows.has(name)) return;
   const known = [...daemon.flows.keys()].sort().map((flow) => `\`${flow}\``);
   const onDisk = readIfPresent(join(daemon.paths.root, ".agents/sloop/flows", `${name}.yaml`)) !== null;
-  const hint = onDisk
-    ? `flows/${name}.yaml came after the daemon started; \`sloop daemon restart\` loads it`
-    : "`sloop template flow` prints a file to start from";
-  throw new SloopError("not_found", `flow \`${name}\` is not defined; known flows: ${known.join(", ")}`, { hint });
+  const late = onDisk ? `; flows/${name}.yaml came after the daemon started: \`sloop daemon restart\` loads it` : "";
+  throw new SloopError("not_found", `flow \`${name}\` is not defined; known flows: ${known.join(", ")}${late}`, {
+    hint: "`sloop template flow` prints a file to start from",
+  });
 }
 
 function resolveTarget(daemon: Daemon, file: TicketFile): string | null {

@@ -1,6 +1,7 @@
 // kill -9 of the daemon at every pause point of a run: the next command's daemon ends it as if nothing had happened.
 
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { arm, disarm, hookEnv, newScene, reached, type Scene } from "../support/scene.ts";
 import { until } from "../support/until.ts";
 
@@ -89,6 +90,19 @@ const go = async (scene: Scene) => {
   await Bun.write(`${scene.outside}/go`, "");
 };
 
+function childrenOf(pid: number): number[] {
+  const listed = Bun.spawnSync(["pgrep", "-P", String(pid)])
+    .stdout.toString()
+    .trim();
+  return listed === "" ? [] : listed.split("\n").map(Number);
+}
+
+function exitRecords(scene: Scene): number {
+  const folder = join(scene.stateDir(), "runs");
+  const found = [...new Bun.Glob("*/exits/*.json").scanSync({ cwd: folder })];
+  return found.filter((name) => !name.endsWith(".start.json")).length;
+}
+
 const points = [
   "before-spawn-capacity-reconciliation",
   "after-run-liveness-reconciliation",
@@ -165,19 +179,7 @@ describe("a daemon killed while the agent runs", () => {
       () => scene.query<{ state: string }>("select state from runs")[0]?.state === "running",
       "the checkpoint",
     );
-    const supervisors = () =>
-      Bun.spawnSync(["pgrep", "-f", "__supervise"]).stdout.toString().trim().split("\n").map(Number);
-    const ours = supervisors().filter((pid) => {
-      try {
-        return (
-          Bun.spawnSync(["ps", "-o", "ppid=", "-p", String(pid)])
-            .stdout.toString()
-            .trim() === String(scene.daemonPid())
-        );
-      } catch {
-        return false;
-      }
-    });
+    const ours = childrenOf(scene.daemonPid());
     expect(ours).toHaveLength(1);
     await scene.killDaemon();
     process.kill(ours[0]!, "SIGKILL");
@@ -186,5 +188,35 @@ describe("a daemon killed while the agent runs", () => {
     expect(await scene.wait("TICK-1-r1")).toBe(1);
     expect(await scene.value("TICK-1-r1")).toMatchObject({ state: "orphaned", exit_code: null });
     expect(await scene.value("TICK-1")).toMatchObject({ state: "ready", queued_triggers: [] });
+  }, 60_000);
+});
+
+describe("a daemon killed before an agent was made known", () => {
+  test("and the agent ended meanwhile: its exit comes from the record, and the walk goes on", async () => {
+    await using scene = await begin("before-stage-process-checkpoint-build");
+    await reached(scene, "before-stage-process-checkpoint-build");
+    await go(scene);
+    await until(() => exitRecords(scene) === 1, "the exit record");
+    await scene.killDaemon();
+    disarm(scene, "before-stage-process-checkpoint-build");
+    await scene.data(["status"]);
+    expect(await scene.wait("TICK-1")).toBe(0);
+    expect(await outcomeOf(scene)).toEqual(uninterrupted);
+  }, 60_000);
+
+  test("and the agent and its supervisor were killed: orphaned, not tried for ever", async () => {
+    await using scene = await begin("before-stage-process-checkpoint-build");
+    await reached(scene, "before-stage-process-checkpoint-build");
+    await until(() => scene.count("agent") > 0, "the agent to have begun");
+    const supervisor = childrenOf(scene.daemonPid());
+    await scene.killDaemon();
+    for (const pid of supervisor) {
+      for (const child of childrenOf(pid)) process.kill(-child, "SIGKILL");
+      process.kill(pid, "SIGKILL");
+    }
+    disarm(scene, "before-stage-process-checkpoint-build");
+    await scene.data(["status"]);
+    expect(await scene.wait("TICK-1-r1")).toBe(1);
+    expect(await scene.value("TICK-1-r1")).toMatchObject({ state: "orphaned" });
   }, 60_000);
 });

@@ -143,6 +143,7 @@ test("changed, new, deleted and staged files are kept as one commit; ignored one
   expect(await readWip(world.root, runId)).toEqual(kept);
   expect(readFileSync(join(world.root, ".git/worktrees/0a0a0a0a/index")).equals(index)).toBe(true);
   expect(world.git("-C", path, "status", "--porcelain")).toBe(status);
+  expect(readdirSync(join(world.root, ".git/worktrees/0a0a0a0a")).join()).not.toContain("sloop-wip");
   const ref = `refs/sloop/wip/${runId}`;
   expect(world.git("show", `${ref}:sub dir/nëw file`)).toBe("fresh");
   expect(world.git("show", `${ref}:kept.txt`)).toBe("new");

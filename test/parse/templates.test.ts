@@ -1,6 +1,7 @@
 // What `sloop template` prints and `sloop init` writes passes the loaders and says what it must.
 
 import { describe, expect, test } from "bun:test";
+import type { Config } from "../../src/core/config.ts";
 import { parseConfig } from "../../src/parse/config.ts";
 import { parseFlow } from "../../src/parse/flow.ts";
 import { loadAll } from "../../src/parse/load.ts";
@@ -120,7 +121,7 @@ describe("scaffold", () => {
   test("config", () => {
     const { config: loaded, warnings } = config(text("config.yaml"));
     expect(warnings).toEqual([]);
-    expect({ ...loaded, agent: null }).toEqual(config("version: 1").config);
+    expect<Config>({ ...loaded, agent: null }).toEqual(config("version: 1").config);
     expect(loaded.agent?.defaultTarget).toBe("claude");
     expect(loaded.agent?.targets["claude"]).toEqual({
       name: "claude",

@@ -135,6 +135,17 @@ test("no execution is ever started twice", async () => {
   expect(stage.exitRecord()).not.toBeNull();
 });
 
+test("a program named by a path is looked for in the command's directory, gated or not", async () => {
+  for (const gated of [false, true]) {
+    await using stage = newStage(["./my töol", "a b", ""], { gated });
+    writeFileSync(join(stage.work, "my töol"), '#!/bin/sh\nprintf "[%s]" "$@"\n', { mode: 0o755 });
+    const process = await stage.run();
+    process.gate();
+    await process.exited;
+    expect(stage.output("stdout")).toBe("[a b][]");
+  }
+});
+
 test("a gated command waits, keeps its pid, and sees an empty input", async () => {
   await using stage = newStage("echo $$ $(cat)x", { gated: true });
   const process = await stage.run();
@@ -214,45 +225,40 @@ test("a child in the background that holds the output open is killed and counted
   expect(stage.output("stdout")).toBe("done\n");
 });
 
-test.if(process.platform === "linux")(
-  "a grandchild that left the group is found by the run's id, nobody else's is",
-  async () => {
-    await using other = newStage("echo up; exec sleep 600");
-    const neighbour = await other.run();
-    await using stage = newStage(
-      "setsid sh -c 'echo $$ > pid; exec sleep 600' & while [ ! -s pid ]; do sleep 0.01; done",
-    );
-    const ending = await (await stage.run()).exited;
-    expect(ending).toMatchObject({ facts: { exitCode: 0, stragglersKilled: 1 } });
-    expect(processAlive(Number(readFileSync(join(stage.work, "pid"), "utf8")))).toBe(false);
-    expect(processAlive(neighbour.pid)).toBe(true);
-  },
-);
+test("a grandchild that left the group is found by the run's id, nobody else's is", async () => {
+  if (globalThis.process.platform !== "linux") return;
+  await using other = newStage("echo up; exec sleep 600");
+  const neighbour = await other.run();
+  await using stage = newStage(
+    "setsid sh -c 'echo $$ > pid; exec sleep 600' & while [ ! -s pid ]; do sleep 0.01; done",
+  );
+  const ending = await (await stage.run()).exited;
+  expect(ending).toMatchObject({ facts: { exitCode: 0, stragglersKilled: 1 } });
+  expect(processAlive(Number(readFileSync(join(stage.work, "pid"), "utf8")))).toBe(false);
+  expect(processAlive(neighbour.pid)).toBe(true);
+});
 
-test.if(process.platform === "linux")(
-  "who hides and holds the output is left alone after five seconds, and named",
-  async () => {
-    await using stage = newStage(
-      "setsid env -u SLOOP_RUN_ID sh -c 'echo $$ > pid; exec sleep 600' & while [ ! -s pid ]; do sleep 0.01; done; echo done",
-    );
-    const process = await stage.run();
-    const hidden = await until(() =>
-      Number(existsSync(join(stage.work, "pid")) && readFileSync(join(stage.work, "pid"), "utf8")),
-    );
-    try {
-      const began = performance.now();
-      const ending = await process.exited;
-      expect(performance.now() - began).toBeLessThan(8000);
-      expect(ending).toMatchObject({ facts: { exitCode: 0, captureComplete: true, stragglersKilled: 0 } });
-      expect(ending.lost ? [] : ending.facts.holders).toContain(hidden);
-      expect(processAlive(hidden)).toBe(true);
-      expect(stage.output("stdout")).toBe("done\n");
-    } finally {
-      globalThis.process.kill(hidden, "SIGKILL");
-    }
-  },
-  15_000,
-);
+test("who hides and holds the output is left alone after five seconds, and named", async () => {
+  if (globalThis.process.platform !== "linux") return;
+  await using stage = newStage(
+    "setsid env -u SLOOP_RUN_ID sh -c 'echo $$ > pid; exec sleep 600' & while [ ! -s pid ]; do sleep 0.01; done; echo done",
+  );
+  const process = await stage.run();
+  const hidden = await until(() =>
+    Number(existsSync(join(stage.work, "pid")) && readFileSync(join(stage.work, "pid"), "utf8")),
+  );
+  try {
+    const began = performance.now();
+    const ending = await process.exited;
+    expect(performance.now() - began).toBeLessThan(8000);
+    expect(ending).toMatchObject({ facts: { exitCode: 0, captureComplete: true, stragglersKilled: 0 } });
+    expect(ending.lost ? [] : ending.facts.holders).toContain(hidden);
+    expect(processAlive(hidden)).toBe(true);
+    expect(stage.output("stdout")).toBe("done\n");
+  } finally {
+    globalThis.process.kill(hidden, "SIGKILL");
+  }
+}, 15_000);
 
 test("any bytes are captured as they were", async () => {
   await using stage = newStage("cat bytes; cat bytes >&2");

@@ -133,6 +133,7 @@ export function liveRun(runId: string, ticketId: string, changes: Partial<LiveRu
     credential: null,
     door: null,
     silence: null,
+    booted: null,
     reportedStall: undefined,
     ...changes,
   };

@@ -130,6 +130,7 @@ export async function newScene(options: SceneOptions = {}): Promise<Scene> {
     query<T>(sql: string): T[] {
       const db = new Database(join(stateDir(), "sloop.db"), { readonly: true });
       try {
+        db.run("PRAGMA busy_timeout = 10000");
         return db.query<T, []>(sql).all();
       } finally {
         db.close();

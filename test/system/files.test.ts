@@ -64,7 +64,8 @@ test("a private directory is 0700 whatever it was, and must be a directory", () 
   expect(() => privateDirectory(join(place.dir, "file"))).toThrow();
 });
 
-test.if(process.geteuid?.() === 0)("a directory or link of somebody else is refused", () => {
+test("a directory or link of somebody else is refused", () => {
+  if (process.geteuid?.() !== 0) return;
   using place = scratch();
   const foreign = join(place.dir, "foreign");
   mkdirSync(foreign);
