@@ -1,10 +1,10 @@
 // `merge`: the run branch into its target branch, landed whole or not at all (engine.md 11.8).
 
 import type { StageProcess } from "../core/evidence.ts";
-import { abortMerge, checkoutReady, findMergeCheckout } from "../git/checkout.ts";
+import { abortMerge, checkoutReady, findMergeCheckout, overwrittenPaths } from "../git/checkout.ts";
 import { observeCommits, readBranchTip } from "../git/inspect.ts";
 import { inspectLeftoverMerge, undoFailedMerge } from "../git/leftover.ts";
-import { conflictReason, type MergePlan, mergeArgv, mergeByRef, planMerge } from "../git/merge.ts";
+import { conflictReason, type MergePlan, mergeArgv, mergeByRef, overwriteReason, planMerge } from "../git/merge.ts";
 import { type GatedGit, lastLine, startGatedGit } from "../git/run.ts";
 import { clearStageProcess, readFacts, storeStageProcess } from "../store/evidence.ts";
 import { identify, processAlive, processStart, stopGroup } from "../system/process.ts";
@@ -118,10 +118,17 @@ async function startKnown(
   return { git, checkpoint };
 }
 
+/** Somebody's edits that the merge would overwrite: git would refuse too, but only after putting them away and back. */
+async function inTheWay(checkout: string, tips: Tips, plan: MergePlan): Promise<string | null> {
+  const to = plan.kind === "merge_tree" ? plan.tree : tips.branchTip;
+  const paths = plan.kind === "in_checkout" ? [] : await overwrittenPaths({ checkout, from: tips.targetTip, to });
+  return paths === null || paths.length === 0 ? null : overwriteReason(checkout, paths);
+}
+
 /** The target is checked out: git merges there, or leaves everything as it was. */
-async function mergeIn(merge: Merge, checkout: string, tips: Tips): Promise<Result> {
+async function mergeIn(merge: Merge, checkout: string, tips: Tips, plan: MergePlan): Promise<Result> {
   const { daemon, execution } = merge;
-  const problem = await checkoutReady(checkout);
+  const problem = (await checkoutReady(checkout)) ?? (await inTheWay(checkout, tips, plan));
   if (problem !== null) return fail(problem);
   const { git, checkpoint } = await startKnown(merge, checkout, tips);
   const { code, output, timedOut } = await waitFor(git, daemon.config.cancelGraceMs);
@@ -166,7 +173,7 @@ async function attempt(merge: Merge): Promise<Result | null> {
   if (plan.kind === "conflict") return fail(conflictReason(plan.paths));
   if (plan.kind === "refused") return fail(plan.reason);
   const checkout = findMergeCheckout(root, run.targetBranch);
-  if (checkout !== null) return mergeIn(merge, checkout, { targetTip, branchTip });
+  if (checkout !== null) return mergeIn(merge, checkout, { targetTip, branchTip }, plan);
   if (plan.kind === "in_checkout") return fail("this git cannot merge a branch that is checked out nowhere; 2.38 can");
   return swap(merge, { targetTip, branchTip }, plan);
 }

@@ -1,7 +1,6 @@
 // Writes a planned post: file, row and trigger change together or not at all (files.md 6.4).
 
-import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { SloopError } from "../core/errors.ts";
 import { contentHash } from "../core/hash.ts";
 import type { Trigger } from "../core/trigger.ts";
@@ -12,6 +11,7 @@ import type { TicketRow } from "../store/tables.ts";
 import { insertTicket, readTicket, refreshTicket, type TicketContent } from "../store/tickets.ts";
 import { insertTrigger, queuedPinned, retimeTrigger } from "../store/triggers.ts";
 import { readIfPresent, syncDirectory } from "../system/files.ts";
+import { dropReplacement, type Prepared, prepareReplacement, replaceUnchanged } from "../system/rewrite.ts";
 import type { PostedFile } from "./post-file.ts";
 import type { PostPlan } from "./post-resolve.ts";
 
@@ -19,34 +19,15 @@ import type { PostPlan } from "./post-resolve.ts";
 export type PostDemand = { kind: "auto" } | { kind: "at"; eligibleAtMs: number } | null;
 export type PostResult = { row: TicketRow; trigger: Trigger | null; suppressed: boolean };
 
-let temporaries = 0;
-
-function unchanged(posted: PostedFile): void {
-  const bytes = readIfPresent(posted.absolute);
-  if (bytes !== null && contentHash(bytes) === posted.hash) return;
-  throw new SloopError("conflict", `${posted.path}: source version conflict: the file changed while it was posted`, {
+function versionConflict({ path }: PostedFile, more = ""): SloopError {
+  return new SloopError("conflict", `${path}: source version conflict: the file changed while it was posted${more}`, {
     hint: "post it again",
   });
 }
 
-function writeBeside(posted: PostedFile, text: string): string {
-  temporaries += 1;
-  const name = `.${basename(posted.absolute)}.sloop-post-${process.pid}-${temporaries}.tmp`;
-  const path = join(dirname(posted.absolute), name);
-  const { mode } = statSync(posted.absolute);
-  const descriptor = openSync(path, "wx", 0o600);
-  try {
-    const bytes = Buffer.from(text);
-    for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at);
-    fsyncSync(descriptor);
-  } catch (error) {
-    rmSync(path, { force: true });
-    throw error;
-  } finally {
-    closeSync(descriptor);
-  }
-  chmodSync(path, mode & 0o7777);
-  return path;
+function unchanged(posted: PostedFile): void {
+  const bytes = readIfPresent(posted.absolute);
+  if (bytes === null || contentHash(bytes) !== posted.hash) throw versionConflict(posted);
 }
 
 function queueDemand(tx: Queries, row: TicketRow, demand: PostDemand, now: number): Trigger | null {
@@ -98,20 +79,39 @@ function writeIndex(daemon: Daemon, post: Post): PostResult {
   });
 }
 
-/** Registers, queues and stamps. Throws SloopError `conflict` when the file changed meanwhile; then nothing did change. */
+function prepare({ absolute, path }: PostedFile, stamped: string): Prepared {
+  try {
+    return prepareReplacement(absolute, stamped);
+  } catch (error) {
+    throw new SloopError("internal", `${path}: cannot be stamped: ${(error as Error).message}`);
+  }
+}
+
+/** The row is committed by now. An edit made since stands, and so does the row: posting again matches the two by path. */
+function place(posted: PostedFile, next: Prepared, id: string): void {
+  const again = `ticket \`${id}\` is registered as the file was; post it again`;
+  let result: ReturnType<typeof replaceUnchanged>;
+  try {
+    result = replaceUnchanged(next, (bytes) => contentHash(bytes) === posted.hash);
+  } catch (error) {
+    throw new SloopError("internal", `${posted.path}: cannot be stamped: ${(error as Error).message}; ${again}`);
+  }
+  if (result === "replaced") syncDirectory(dirname(posted.absolute));
+  else throw versionConflict(posted, `; ${again}`);
+}
+
+/** Registers, queues and stamps. Throws SloopError `conflict` when the file changed meanwhile; its text is never touched then. */
 export function writePost(daemon: Daemon, post: Post): PostResult {
   const { posted, plan } = post;
-  const temporary = plan.stamped === null ? null : writeBeside(posted, plan.stamped);
+  const next = plan.stamped === null ? null : prepare(posted, plan.stamped);
+  let result: PostResult;
   try {
     unchanged(posted);
-    const result = writeIndex(daemon, post);
-    if (temporary !== null) {
-      renameSync(temporary, posted.absolute);
-      syncDirectory(dirname(posted.absolute));
-    }
-    return result;
+    result = writeIndex(daemon, post);
   } catch (error) {
-    if (temporary !== null) rmSync(temporary, { force: true });
+    if (next !== null) dropReplacement(next);
     throw error;
   }
+  if (next !== null) place(posted, next, result.row.id);
+  return result;
 }

@@ -76,7 +76,7 @@ describe("the target branch checked out in the root", () => {
   test("with an edit the merge would overwrite keeps the edit", async () => {
     await using scene = await newScene({ agent: "echo ours > README.md; git commit -qam ours" });
     await landAfter(scene, () => scene.write("README.md", "precious\n"));
-    expect((await mergeRow(scene))["reason"]).toBe("would be overwritten by merge: README.md");
+    expect((await mergeRow(scene))["reason"]).toBe(`files in ${scene.root} would be overwritten by merge: README.md`);
     expect([scene.read("README.md"), inProgress(scene)]).toEqual(["precious\n", false]);
     expect(scene.git("log", "--format=%s", "main")).toBe("first");
   }, 60_000);

@@ -98,7 +98,7 @@ test("a long line in small pieces costs no more than its bytes", () => {
   reader.feed(bytes("\n"));
   expect(lines[0]?.length).toBe(32 << 20);
   // Copying what is there at each piece would take minutes.
-  expect(performance.now() - began).toBeLessThan(5000);
+  expect(performance.now() - began).toBeLessThan(20_000);
 });
 
 type Fake = WritableSocket & { got: string; room: number; ended: boolean; terminated: boolean; writes: number };
