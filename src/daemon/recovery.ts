@@ -11,6 +11,7 @@ import type { Daemon, LiveRun } from "./context.ts";
 import { restoreCredential } from "./credential.ts";
 import { driveOpened } from "./driver.ts";
 import { type Launcher, newLiveRun, superviseRun } from "./launch.ts";
+import { readStallEpisodes } from "./stall-episodes.ts";
 import { recordedProcess, stopRecordedProcess } from "./stop-process.ts";
 
 /** Serves the worker socket of a process that is still alive: same path, same token, the scope of its checkpoint. */
@@ -65,5 +66,12 @@ export function recoverRuns(launcher: Launcher): void {
   for (const ticket of releaseInterrupted(daemon.store, daemon.clock.now())) {
     daemon.log.warn("sloop::recovery", "interrupted_claim_released", { ticket_id: ticket });
   }
-  for (const { run } of listLeased(daemon.store.db)) adoptRun(launcher, run);
+  const leased = listLeased(daemon.store.db);
+  if (leased.length === 0) return;
+  const episodes = readStallEpisodes(daemon.paths.logFile);
+  for (const { run } of leased) {
+    adoptRun(launcher, run);
+    const live = daemon.live.get(run.id);
+    if (live !== undefined) live.reportedStall = episodes.get(run.id);
+  }
 }
