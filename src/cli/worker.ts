@@ -1,7 +1,7 @@
 // The worker commands: one line to the run's own socket, its reply printed as it came (cli.md 7.2, 14).
 
 import { parseReply } from "../client/client.ts";
-import { exchange } from "../client/exchange.ts";
+import { type Exchange, exchange } from "../client/exchange.ts";
 import { SloopError } from "../core/errors.ts";
 import { findCommand } from "./commands.ts";
 import { writeError, writeOut } from "./output.ts";
@@ -57,11 +57,24 @@ function credentials(session: Session): { socket: string; token: string } {
   );
 }
 
+const daemonGoneMs = 5000;
+const lookMs = 50;
+
+/** A daemon that died is replaced by the next command's, which serves this socket again: that is waited for a while. */
+async function exchangePatiently(socket: string, line: string): Promise<Exchange> {
+  const until = performance.now() + daemonGoneMs;
+  for (;;) {
+    const result = await exchange(socket, line);
+    if (result.kind !== "absent" || !result.stale || performance.now() >= until) return result;
+    await Bun.sleep(lookMs);
+  }
+}
+
 /** Sends the command to the run's socket and prints the reply line, on standard error when it is a refusal. */
 export async function runWorker(session: Session): Promise<number> {
   const { socket, token } = credentials(session);
   const line = JSON.stringify({ v: 1, id: `req-${process.pid}`, ...requestOf(session), token });
-  const result = await exchange(socket, line);
+  const result = await exchangePatiently(socket, line);
   if (result.kind !== "reply") {
     throw new Refusal(1, "daemon_unavailable", `the run's socket did not answer: ${result.problem}`);
   }

@@ -10,8 +10,8 @@ export const replyLimitBytes = 64 * 1_048_576;
 
 export type Exchange =
   | { kind: "reply"; line: string }
-  /** Nobody listens there; nothing was sent. */
-  | { kind: "absent"; problem: string }
+  /** Nobody listens there; nothing was sent. `stale`: the socket file is there, left by somebody who died. */
+  | { kind: "absent"; problem: string; stale: boolean }
   /** Connected, and no reply came: whether the request was carried out is unknown. */
   | { kind: "lost"; problem: string };
 
@@ -94,7 +94,8 @@ export function exchange(path: string, line: string, timeouts: Timeouts = usualT
         socket = opened;
         limitTo(timeouts.replyMs, "the reply");
       },
-      (error: unknown) => settle({ kind: "absent", problem: describe(path, error) }),
+      (error: unknown) =>
+        settle({ kind: "absent", problem: describe(path, error), stale: systemCode(error) === "ECONNREFUSED" }),
     );
   });
 }

@@ -19,22 +19,31 @@ const asksAtOnce = 2;
 /** Run branches are `sloop/<id>-a<attempt>-<short run id>`; the last two parts hold no dash, so the id is plain. */
 const runBranchPattern = /^sloop\/(.+)-a[0-9]+-[0-9a-f]+$/;
 
+/** Run branches by the ticket id in their names. */
+function byTicket(branches: readonly Branch[]): Map<string, Branch[]> {
+  const found = new Map<string, Branch[]>();
+  for (const branch of branches) {
+    const id = runBranchPattern.exec(branch.name)?.[1];
+    if (id !== undefined) found.set(id, [...(found.get(id) ?? []), branch]);
+  }
+  return found;
+}
+
 /** Which ticket each branch belongs to: the first whose label or run branch it is. A held one's are nobody's. */
 function assign(branches: readonly Branch[], candidates: readonly Candidate[]): Owned[] {
   const byLabel = new Map(branches.map((branch) => [branch.name, branch]));
-  const byId = new Map<string, Branch[]>();
-  for (const branch of branches) {
-    const id = runBranchPattern.exec(branch.name)?.[1];
-    if (id !== undefined) byId.set(id, [...(byId.get(id) ?? []), branch]);
-  }
+  const byId = byTicket(branches);
   const taken = new Set<Branch>();
-  return candidates.flatMap(({ id, worktree, heldReason }) => {
+  const owned: Owned[] = [];
+  for (const { id, worktree, heldReason } of candidates) {
     const label = byLabel.get(worktree);
-    const found = [...(label === undefined ? [] : [label]), ...(byId.get(id) ?? [])];
-    const own = found.filter((branch) => !taken.has(branch));
+    const runs = byId.get(id);
+    if (label === undefined && runs === undefined) continue;
+    const own = [...(label === undefined ? [] : [label]), ...(runs ?? [])].filter((branch) => !taken.has(branch));
     for (const branch of own) taken.add(branch);
-    return heldReason === null ? own.map((branch) => ({ ...branch, ticket: id })) : [];
-  });
+    if (heldReason === null) owned.push(...own.map((branch) => ({ ...branch, ticket: id })));
+  }
+  return owned;
 }
 
 /** Leaves out what was only created: a bare branch is not work. */

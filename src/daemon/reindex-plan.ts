@@ -10,6 +10,7 @@ import { type ChosenTarget, chooseTarget } from "../core/target.ts";
 import { fileStem, validBranch, validTicketId } from "../core/worktree-name.ts";
 import { stampTicket } from "../parse/stamp.ts";
 import type { IndexTicket, KnownTicket } from "../store/reindex.ts";
+import { openSlices } from "../system/slices.ts";
 import { openIds } from "./new-ids.ts";
 import { cannotReindex, type SourceTicket } from "./reindex-read.ts";
 import type { Stamp } from "./stamping.ts";
@@ -36,64 +37,64 @@ function checkReferences(tickets: readonly SourceTicket[]): void {
   }
 }
 
-type Claim = { id: string; explicit: boolean } | null;
+type Claim = { id: string; explicit: boolean };
 
-/** Key of a reference that is no path; no path holds a NUL. */
-function external({ source, sourceRef }: Pick<KnownTicket, "source" | "sourceRef">): string {
-  return `${source}\0${sourceRef}`;
+/** Key of a row by its reference; no path holds a NUL. */
+function reference(source: string, ref: string | null): string {
+  return source === "local" ? (ref ?? "") : `${source}\0${ref}`;
 }
 
-/** An id of the ticket's own, else that of the row it was before. */
-function claims(tickets: readonly SourceTicket[], known: readonly KnownTicket[]): Claim[] {
-  const byRef = new Map(known.map((row) => [row.source === "local" ? row.sourceRef : external(row), row.id]));
-  const byPath = new Map(known.map((row) => [row.filePath, row.id]));
-  return tickets.map(({ source, ref, file, fields }) => {
+/** Gives the id that a ticket claims: one of its own, else that of the row it was before; null when it has neither. */
+function openClaims(known: readonly KnownTicket[]): (ticket: SourceTicket) => Claim | null {
+  const byReference = new Map<string, string>();
+  const byPath = new Map<string, string>();
+  for (const row of known) {
+    byReference.set(reference(row.source, row.sourceRef), row.id);
+    if (row.filePath !== null) byPath.set(row.filePath, row.id);
+  }
+  return ({ source, ref, file, fields }) => {
     // An id that no ticket can have names nobody.
     if (fields.id !== null && validTicketId(fields.id)) return { id: fields.id, explicit: true };
-    const carried =
-      byRef.get(source === "local" ? ref : external({ source, sourceRef: ref })) ??
-      (file === null ? undefined : byPath.get(file.path));
+    const carried = byReference.get(reference(source, ref)) ?? byPath.get(file?.path ?? "");
     return carried === undefined ? null : { id: carried, explicit: false };
-  });
+  };
 }
 
-function checkClaims(tickets: readonly SourceTicket[], claimed: readonly Claim[]): void {
-  const owners = new Map<string, number>();
-  for (const [index, claim] of claimed.entries()) {
-    if (claim === null) continue;
-    const other = owners.get(claim.id);
-    owners.set(claim.id, index);
-    if (other === undefined) continue;
-    const names = [tickets[other]?.ref, tickets[index]?.ref].map((ref) => `\`${ref}\``).join(" and ");
-    const carried = !claim.explicit || claimed[other]?.explicit === false;
-    const why = carried ? `: ${names}; one of them had it before` : `: ${names}`;
-    throw cannotReindex(`duplicate ticket ID \`${claim.id}\`${why}`);
-  }
+type Owner = { ref: string; explicit: boolean };
+
+function duplicateId(id: string, first: Owner, second: Owner): SloopError {
+  const carried = first.explicit && second.explicit ? "" : "; one of them had it before";
+  return cannotReindex(`duplicate ticket ID \`${id}\`: \`${first.ref}\` and \`${second.ref}\`${carried}`);
 }
 
+/** The ids of all tickets, in their order. */
 function identify(tickets: readonly SourceTicket[], { known, ticketPrefix }: ReindexWorld): string[] {
   checkReferences(tickets);
-  const claimed = claims(tickets, known);
-  checkClaims(tickets, claimed);
-  const nextId = openIds(
-    ticketPrefix,
-    claimed.flatMap((claim) => (claim === null ? [] : [claim.id])),
-  );
-  return claimed.map((claim) => claim?.id ?? nextId());
+  const claim = openClaims(known);
+  const owners = new Map<string, Owner>();
+  const claimed = tickets.map((ticket) => {
+    const found = claim(ticket);
+    if (found === null) return null;
+    const owner = { ref: ticket.ref, explicit: found.explicit };
+    const other = owners.get(found.id);
+    if (other !== undefined) throw duplicateId(found.id, other, owner);
+    owners.set(found.id, owner);
+    return found.id;
+  });
+  const nextId = openIds(ticketPrefix, owners.keys());
+  return claimed.map((id) => id ?? nextId());
 }
 
 type Subject = { ticket: SourceTicket; id: string };
 
-/** What the subjects are held against; `choose` remembers what it was asked, since most tickets ask the same. */
+/** What the subjects are held against; `choose` answers at once for a ticket that names nothing itself, as most do. */
 type Ground = ReindexWorld & { ids: ReadonlySet<string>; choose: (fields: SourceTicket["fields"]) => ChosenTarget };
 
 function openGround(world: ReindexWorld, ids: readonly string[]): Ground {
-  const chosen = new Map<string, ChosenTarget>();
+  const usual = chooseTarget(world.agent, { target: null, model: null, effort: null });
   const choose: Ground["choose"] = (fields) => {
-    const key = JSON.stringify([fields.target, fields.model, fields.effort]);
-    const target = chosen.get(key) ?? chooseTarget(world.agent, fields);
-    chosen.set(key, target);
-    return target;
+    const own = fields.target !== null || fields.model !== null || fields.effort !== null;
+    return own ? chooseTarget(world.agent, fields) : usual;
   };
   return { ...world, ids: new Set(ids), choose };
 }
@@ -144,8 +145,8 @@ function projectOf(asked: string | null, { projects }: ReindexWorld): string {
 function stampOf({ ticket }: Subject, planned: PlannedTicket): Stamp | null {
   const { file, fields } = ticket;
   if (file === null || planned.heldReason !== null) return null;
-  const present = [fields.id, fields.project, fields.worktree, fields.flow];
-  if (present.every((value) => value !== null)) return null;
+  const { id: own, project: named, worktree: label, flow: bound } = fields;
+  if (own !== null && named !== null && label !== null && bound !== null) return null;
   const { id, projectId: project, worktree, flow } = planned;
   try {
     const text = stampTicket(file.text, file.path, { id, project, worktree, flow });
@@ -183,16 +184,24 @@ function plan(subject: Subject, ground: Ground): PlannedTicket {
 }
 
 function checkCycles(planned: readonly PlannedTicket[]): void {
-  const graph = new Map(planned.flatMap(({ id, blockedBy }) => (blockedBy.length === 0 ? [] : [[id, blockedBy]])));
+  const graph = new Map<string, readonly string[]>();
+  for (const { id, blockedBy } of planned) if (blockedBy.length > 0) graph.set(id, blockedBy);
   const chain = findCycle(graph);
   if (chain !== null) throw cannotReindex(`\`blocked_by\` makes a cycle: ${chain.join(" -> ")}`);
 }
 
-/** Every check of a reindex but git's. Throws SloopError `internal` for what fails the whole of it; nothing was touched. */
-export function planTickets(tickets: readonly SourceTicket[], world: ReindexWorld): PlannedTicket[] {
+const sliceMs = 10;
+
+/** Every check of a reindex but git's. Rejects with SloopError `internal` for what fails the whole of it; nothing was touched. */
+export async function planTickets(tickets: readonly SourceTicket[], world: ReindexWorld): Promise<PlannedTicket[]> {
+  const breathe = openSlices(sliceMs);
   const ids = identify(tickets, world);
   const ground = openGround(world, ids);
-  const planned = tickets.map((ticket, index) => plan({ ticket, id: ids[index] ?? "" }, ground));
+  const planned: PlannedTicket[] = [];
+  for (const [index, ticket] of tickets.entries()) {
+    planned.push(plan({ ticket, id: ids[index] ?? "" }, ground));
+    await breathe();
+  }
   checkCycles(planned);
   return planned;
 }

@@ -8,7 +8,7 @@ import { contentHash } from "../core/hash.ts";
 import { validTicketId } from "../core/worktree-name.ts";
 import type { PulledTicket } from "../parse/pulled.ts";
 import { decodeUtf8, parseTicket, type SalvagedTicket, salvageTicket } from "../parse/ticket.ts";
-import { readIfPresent, removeIfPresent, systemCode } from "../system/files.ts";
+import { openFileReader, removeIfPresent, systemCode } from "../system/files.ts";
 import { processAlive } from "../system/process.ts";
 import { leftBy } from "../system/rewrite.ts";
 import { type Breathe, openSlices } from "../system/slices.ts";
@@ -72,10 +72,12 @@ function addFile(walk: Walk, place: Place): void {
   walk.found.push({ absolute: place.real, path: registered(walk.root, place) });
 }
 
-/** A text that was prepared by a daemon which died before it could place or drop it. */
+/** A text that was prepared by a daemon which died, or became another with the same pid, before it could place or drop it. */
 function removeLeftover(path: string): void {
   const pid = leftBy(path);
-  if (pid !== null && !processAlive(pid)) removeIfPresent(path);
+  if (pid === null) return;
+  // What this daemon prepares itself is never there while the files are looked for.
+  if (pid === process.pid || !processAlive(pid)) removeIfPresent(path);
 }
 
 /** Looks at one entry; a directory is handed back to be walked. */
@@ -139,9 +141,7 @@ function readFields(text: string, path: string): Pick<SourceTicket, "fields" | "
   }
 }
 
-function readFile({ absolute, path }: Found): SourceTicket | null {
-  const bytes = readIfPresent(absolute);
-  if (bytes === null) return null;
+function readFile({ absolute, path }: Found, bytes: Uint8Array): SourceTicket {
   const hash = contentHash(bytes);
   const text = decodeUtf8(bytes);
   const ticket = { source: "local", ref: path, file: { absolute, path, hash, text: text ?? "" } } as const;
@@ -151,10 +151,11 @@ function readFile({ absolute, path }: Found): SourceTicket | null {
 
 async function readFiles(daemon: Daemon): Promise<SourceTicket[]> {
   const breathe = openSlices(sliceMs);
+  const read = openFileReader();
   const tickets: SourceTicket[] = [];
   for (const found of await findFiles(daemon, breathe)) {
-    const ticket = readFile(found);
-    if (ticket !== null) tickets.push(ticket);
+    const bytes = read(found.absolute);
+    if (bytes !== null) tickets.push(readFile(found, bytes));
     await breathe();
   }
   return tickets;

@@ -77,7 +77,7 @@ async function attempt(daemon: Daemon): Promise<Reindexed | null> {
     projects: projects.projects.map(({ id }) => id),
     known: basis.known,
   };
-  const planned = planTickets(source, world);
+  const planned = await planTickets(source, world);
   const evidence = await gatherEvidence(daemon, planned);
   for (const ticket of planned) ticket.evidence = evidence.get(ticket.id) ?? null;
   const stamps = await prepare(projects, planned);

@@ -200,11 +200,19 @@ export function openScheduler(launcher: Launcher): Scheduler {
   let wakeAt: number | null = null;
   let timer = new AbortController();
 
+  /** Whether the armed instant still stands: only the store, the clock and the silence of live runs move it. */
+  function armed(now: number): boolean {
+    const ahead = wakeAt === null || now < wakeAt;
+    return ahead && daemon.live.size === 0 && daemon.store.version() === seen;
+  }
+
   function arm(): void {
+    const now = daemon.clock.now();
+    if (armed(now)) return;
     timer.abort();
     const own = new AbortController();
     timer = own;
-    wakeAt = wakeInstant(daemon, daemon.clock.now());
+    wakeAt = wakeInstant(daemon, now);
     seen = daemon.store.version();
     if (wakeAt === null || daemon.conditions.stopping) return;
     void waitUntil(daemon.clock, wakeAt, own.signal).then(() => {

@@ -108,7 +108,7 @@ export function blockerList(fields: MapNode): FieldList | null {
     if (item.kind !== "string") return { ok: false };
     items.push(item.text);
   }
-  return { ok: true, items: [...new Set(items)] };
+  return { ok: true, items: items.length < 2 ? items : [...new Set(items)] };
 }
 
 /** The scalar fields in the order their problems are reported (files.md 5.4). */

@@ -33,8 +33,25 @@ function wording(error: { code: string; message: string }): string {
   return `the YAML cannot be read: ${oneLine(error.message)}`;
 }
 
+/** Far beyond what is accepted, and little enough for the library to read at once. */
+const bracketLimit = 1_000;
+const entryChain = /(?:[-?][ \t]+){1000}/;
+
+/** Where the text nests so deeply that the library would take long to give up on it; null when it does not. */
+function hopelessAt(text: string): number | null {
+  let depth = 0;
+  for (const { 0: bracket, index } of text.matchAll(/[[\]{}]/g)) {
+    depth = bracket === "[" || bracket === "{" ? depth + 1 : Math.max(0, depth - 1);
+    if (depth > bracketLimit) return index;
+  }
+  const chain = text.search(entryChain);
+  return chain < 0 ? null : chain;
+}
+
 /** Parses with the YAML library whatever the text looks like; `parseYaml` is the same and faster. */
 export function parseYamlFully(text: string): Parsed {
+  const hopeless = hopelessAt(text);
+  if (hopeless !== null) return { ok: false, problem: "values are nested too deeply", at: hopeless };
   try {
     const { yaml, schema } = load();
     // "error" and not "silent": the latter also drops the error about a second document. Nothing is logged either way.

@@ -67,15 +67,15 @@ function ruleProblem(key: ScalarField, text: string): string | null {
   return null;
 }
 
-function readScalars(fields: MapNode): { scalars: Scalars; problems: string[]; wrong: Set<string> } {
+function readScalars(fields: MapNode): { scalars: Scalars; problems: string[]; wrong: string[] } {
   const scalars = { ...noScalars };
   const problems: string[] = [];
-  const wrong = new Set<string>();
+  const wrong: string[] = [];
   for (const key of scalarFields) {
     const field = fieldText(fields, key);
     if (!field.ok) {
       problems.push(notScalar(key, field.found));
-      wrong.add(key);
+      wrong.push(key);
       continue;
     }
     scalars[key] = field.text;
@@ -105,7 +105,7 @@ export function parseTicket(text: string, path: string): TicketFile {
   const blockers = blockerList(front.fields);
   const name = nonBlank(scalars.name);
   const lacking = missing({
-    name: name === null && !wrong.has("name"),
+    name: name === null && !wrong.includes("name"),
     blockers: blockers === null,
     body: isBlank(front.body),
   });

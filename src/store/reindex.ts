@@ -8,7 +8,6 @@ import type { Queries, Store } from "./open.ts";
 import { indexProject, type ProjectFile } from "./projects.ts";
 import { listUnsettled, releaseWorktrees } from "./runs.ts";
 import { projects, type RunRow, type TicketRow, ticketBlockers, tickets } from "./tables.ts";
-import { blockerGraph } from "./tickets.ts";
 import { retirePinned } from "./triggers.ts";
 
 /** A ticket as its source says, with what its branches prove. */
@@ -91,7 +90,9 @@ type Entry = { ticket: IndexTicket; row: Stored | null; state: TicketState };
 function differs({ ticket, row, state }: Entry): boolean {
   if (row === null || row.state !== state || row.missingAtMs !== null) return true;
   if (row.heldReason !== ticket.heldReason) return true;
-  return identity.some((key) => row[key] !== ticket[key]) || said.some((key) => row[key] !== ticket[key]);
+  for (const key of identity) if (row[key] !== ticket[key]) return true;
+  for (const key of said) if (row[key] !== ticket[key]) return true;
+  return false;
 }
 
 function valuesOf({ ticket, state }: Entry) {
@@ -126,9 +127,23 @@ function sameList(left: readonly string[], right: readonly string[]): boolean {
   return left.length === right.length && left.every((item, index) => item === right[index]);
 }
 
+/** Every ticket's blockers in their order, where it has any. */
+function readEdges(sqlite: Database): Map<string, string[]> {
+  const edges = new Map<string, string[]>();
+  const rows = sqlite.query<{ ticket: string; blocker: string }, []>(
+    "select ticket_id ticket, blocker_id blocker from ticket_blockers order by ticket_id, position",
+  );
+  for (const { ticket, blocker } of rows.all()) {
+    const own = edges.get(ticket);
+    if (own === undefined) edges.set(ticket, [blocker]);
+    else own.push(blocker);
+  }
+  return edges;
+}
+
 /** Takes out the edges of every ticket whose list has changed; those tickets. */
-function clearEdges(tx: Queries, sqlite: Database, all: readonly IndexTicket[]): IndexTicket[] {
-  const stored = blockerGraph(tx);
+function clearEdges(sqlite: Database, all: readonly IndexTicket[]): IndexTicket[] {
+  const stored = readEdges(sqlite);
   const clear = sqlite.query("delete from ticket_blockers where ticket_id = ?");
   const stale = all.filter(({ id, blockedBy }) => !sameList(stored.get(id) ?? [], blockedBy));
   for (const { id } of stale) if (stored.has(id)) clear.run(id);
@@ -182,7 +197,7 @@ function write({ tx, sqlite, now }: Writing, reindex: Reindex, stored: readonly 
   const changes = entries.filter(differs);
   writeProjects(tx, reindex.projects, now);
   const rowsDropped = dropTickets(sqlite, [...rows.keys()]);
-  const stale = clearEdges(tx, sqlite, reindex.tickets);
+  const stale = clearEdges(sqlite, reindex.tickets);
   writeRows(sqlite, changes, now);
   writeEdges(sqlite, stale);
   const moved = stateChanges(changes);

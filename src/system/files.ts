@@ -10,6 +10,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   statSync,
   unlinkSync,
@@ -32,6 +33,40 @@ export function readIfPresent(path: string): Uint8Array | null {
     if (code === "ENOENT" || code === "ENOTDIR") return null;
     throw error;
   }
+}
+
+const usualFileBytes = 65_536;
+
+/**
+ * A reader for many files one after another: what it gives is overwritten by its next call. Null when there is no such file.
+ * Throws the system's error on any other failure.
+ */
+export function openFileReader(): (path: string) => Uint8Array | null {
+  let buffer = Buffer.allocUnsafe(usualFileBytes);
+  const readWhole = (descriptor: number): number => {
+    for (let length = 0; ; ) {
+      const read = readSync(descriptor, buffer, length, buffer.length - length, length);
+      length += read;
+      // A regular file gives less than asked for only at its end.
+      if (length < buffer.length) return length;
+      buffer = Buffer.concat([buffer], buffer.length * 4);
+    }
+  };
+  return (path) => {
+    let descriptor: number;
+    try {
+      descriptor = openSync(path, "r");
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === "ENOENT" || code === "ENOTDIR") return null;
+      throw error;
+    }
+    try {
+      return buffer.subarray(0, readWhole(descriptor));
+    } finally {
+      closeSync(descriptor);
+    }
+  };
 }
 
 export type WriteOptions = {

@@ -1,9 +1,10 @@
 // Worker commands against a socket of the test's own: what is sent, what is printed, what is refused.
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Ran } from "../support/bin.ts";
+import { type Ran, sloop } from "../support/bin.ts";
 import { newWorld, type World } from "../support/repo.ts";
 
 setDefaultTimeout(60_000);
@@ -115,4 +116,31 @@ test("inside a run nothing acts as the operator, and nothing is started", async 
   }
   expect(existsSync(join(repository.dir, "state/sloop"))).toBe(false);
   expect((await repository.sloop(["--version"], { env })).code).toBe(0);
+});
+
+test("a socket whose daemon died is waited for: the next daemon serves it again", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "sloop-worker-"));
+  const path = join(dir, "w.sock");
+  const listen = `Bun.listen({ unix: ${JSON.stringify(path)}, socket: { data() {} } }); console.log("up"); setInterval(() => {}, 1e6)`;
+  const dead = Bun.spawn([process.execPath, "-e", listen], { stdout: "pipe" });
+  for await (const _ of dead.stdout) break;
+  dead.kill("SIGKILL");
+  await dead.exited;
+  const asking = sloop(["brief"], { env: { SLOOP_SOCKET: path, SLOOP_TOKEN: "t" } });
+  rmSync(path);
+  const served = Bun.listen({
+    unix: path,
+    socket: {
+      data(socket) {
+        socket.write('{"id":"x","ok":true,"data":{}}\n');
+        socket.end();
+      },
+    },
+  });
+  try {
+    expect(await asking).toMatchObject({ code: 0, stdout: '{"id":"x","ok":true,"data":{}}\n' });
+  } finally {
+    served.stop(true);
+    rmSync(dir, { recursive: true, force: true });
+  }
 });
