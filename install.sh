@@ -176,6 +176,9 @@ sha256() {
 download() {
     asset=$(platform) || exit 1
     base=${SLOOP_INSTALL_BASE:-$RELEASES}
+    case $base in
+    *.invalid/*) die "there is no public release page yet: set SLOOP_INSTALL_BASE to where SHA256SUMS and the binaries are, or run this in a checkout" ;;
+    esac
     base=${base%/}
     if [ -n "$version" ]; then
         base=$base/v$version

@@ -143,12 +143,22 @@ export async function followShow(session: Session): Promise<number> {
   );
 }
 
-/** `wait`: the reference must resolve to a run; then as `show -f -q`, with the ticket followed when a ticket was named. */
+/** Whether what was refused for want of runs is a ticket that is queued: its first run is still to come. */
+async function willRun(client: Client, ref: string, refusal: Reply<unknown> & { ok: false }): Promise<boolean> {
+  if (refusal.error.code !== "not_found" || !refusal.error.message.includes("has no runs yet")) return false;
+  const shown = await client.call("show", { ref });
+  return shown.ok && shown.data.kind === "ticket" && shown.data.value.queued_triggers.length > 0;
+}
+
+/**
+ * `wait`: the reference must resolve to a run, or to a ticket that is queued for its first one; then as `show -f -q`, with
+ * the ticket followed when a ticket was named.
+ */
 export async function waitRun(session: Session): Promise<number> {
   const deadline = deadlineOf(session, usualWaitMs);
   const client = await openSession(session);
   const ref = session.values.words[0] ?? "";
   const reply = await client.call("wait", { run: ref });
-  if (!reply.ok) return await refuse(session, client, "wait", reply);
+  if (!reply.ok && !(await willRun(client, ref, reply))) return await refuse(session, client, "wait", reply);
   return await follow({ session, client, ref, deadline, quiet: true, progress: progressOf(session), begun: true }, 0);
 }

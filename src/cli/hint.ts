@@ -18,7 +18,7 @@ function conflictHint(verb: Verb, subject: string | null, message: string): stri
     case "failed":
       return `\`sloop retry ${subject}\`, then \`sloop run ${subject}\``;
     case "needs_review":
-      return `\`sloop show ${subject}\` lists its runs and branches; the worktree named there holds the work`;
+      return `\`sloop show ${subject}\` lists its runs; \`sloop show <run>\` names the branch and the worktree that hold the work`;
     default:
       return null;
   }

@@ -3,11 +3,19 @@
 import { existsSync, readFileSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { type Client, DaemonAbsent } from "../client/client.ts";
+import type { Config } from "../core/config.ts";
 import type { ListReply } from "../protocol/replies.ts";
 import type { OperatorVerb, Params } from "../protocol/verbs.ts";
 import { findCommand } from "./commands.ts";
 import { usageError } from "./refusal.ts";
-import { checkConfiguration, clientFor, currentDirectory, openClient, openRepository } from "./repository.ts";
+import {
+  checkConfiguration,
+  clientFor,
+  currentDirectory,
+  loadConfiguration,
+  openClient,
+  openRepository,
+} from "./repository.ts";
 import { eventsArgs, listArgs, logsArgs, postArgs, runArgs, showArgs } from "./request.ts";
 import { print, refuse, respond } from "./respond.ts";
 import { remark, sayLocal } from "./say.ts";
@@ -42,6 +50,8 @@ async function currentWarnings(root: string, session: Session): Promise<string[]
 /** Reloads the daemon's program; without a daemon there is nothing to reload, and one is started. */
 async function restart(session: Session): Promise<number> {
   const repository = await openRepository(currentDirectory(), session.env);
+  // The successor would refuse to start with it, and nobody would serve.
+  await warn(session, await checkConfiguration(repository.root, session.env));
   const running = openClient(repository, { kind: "stop" });
   try {
     return await respond(session, running, "restart", await running.call("restart", {}));
@@ -101,15 +111,25 @@ async function tellNothingQueued(session: Session, ticket: string): Promise<void
   await remark(`note: nothing is queued yet; \`sloop run ${ticket}\` queues it`);
 }
 
+/** An agent that is not installed is the commonest reason for a run that never starts. */
+function missingProgram(config: Config, name: string | null, env: Session["env"]): string[] {
+  const program = name === null ? undefined : config.agent?.targets[name]?.cmd[0];
+  if (program === undefined || program.includes("{") || Bun.which(program, { PATH: env["PATH"] ?? "" }) !== null)
+    return [];
+  return [`agent target \`${name}\` starts \`${program}\`, which is not on your PATH; no run can start without it`];
+}
+
 async function post(session: Session): Promise<number> {
   const [path = ""] = session.values.words;
   checkUtf8(path);
   const directory = currentDirectory();
   const repository = await openRepository(directory, session.env);
-  await warn(session, await checkConfiguration(repository.root, session.env));
+  const loaded = await loadConfiguration(repository.root, session.env);
+  await warn(session, loaded.warnings);
   const client = clientFor(repository, session);
   const reply = await client.call("post", postArgs(session.values, postedFile(path, directory, repository.root)));
   const code = await respond(session, client, "post", reply);
+  if (reply.ok) await warn(session, missingProgram(loaded.config, reply.data.ticket.target, session.env));
   if (reply.ok && session.values.switches.has("manual")) await tellNothingQueued(session, reply.data.ticket.id);
   return code;
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { Client, type WhenAbsent } from "../client/client.ts";
 import type { Starter } from "../client/connect.ts";
 import { SloopError } from "../core/errors.ts";
+import type { Loaded } from "../parse/load.ts";
 import { fileSource, readIfPresent } from "../system/files.ts";
 import { findRoot, PathError, type RepositoryPaths, repositoryPaths } from "../system/paths.ts";
 import { startedFrom } from "../system/replace.ts";
@@ -98,9 +99,14 @@ export async function openRepository(directory: string, env: Session["env"]): Pr
 
 /** Loads and checks everything a daemon would; its warnings, one line each. Throws SloopError `invalid_arguments` naming the file. */
 export async function checkConfiguration(root: string, env: Session["env"]): Promise<string[]> {
+  return (await loadConfiguration(root, env)).warnings;
+}
+
+/** The whole configuration and every flow as they are now. Throws as a daemon's start would. */
+export async function loadConfiguration(root: string, env: Session["env"]): Promise<Loaded> {
   const { loadAll } = await import("../parse/load.ts");
   try {
-    return loadAll(fileSource, root, env["HOME"] ?? null).warnings;
+    return loadAll(fileSource, root, env["HOME"] ?? null);
   } catch (error) {
     throw withConfigHint(error);
   }
@@ -115,13 +121,13 @@ export async function checkStart(root: string, env: Session["env"]): Promise<str
   throw new SloopError("invalid_arguments", message, { hint });
 }
 
-/** How a daemon for `root` is started from this session. */
 /** argv of a daemon: by the path we were started from, links kept, which is where a restart looks for its successor. */
 function byPath({ env, self }: Pick<Session, "env" | "self">): readonly string[] {
   const [executable = "", ...source] = self;
   return source.length > 0 ? self : [startedFrom(executable, env)];
 }
 
+/** How a daemon for `root` is started from this session. */
 export function starterFor(root: string, session: Pick<Session, "env" | "self">): Starter {
   const check = async () => void (await checkStart(root, session.env));
   return { check, argv: byPath(session), env: session.env };

@@ -23,6 +23,7 @@ async function hintOf(session: Session, client: Client, verb: Verb, reply: Failu
   if (reply.error.code !== "not_found" || subject === null || verb === "post") {
     return hintFor(verb, subject, reply.error);
   }
+  if (reply.error.message.includes("has no runs yet")) return "`sloop list` says why a ticket is not running";
   const list = await client.call("list", {});
   return list.ok
     ? nearHint(

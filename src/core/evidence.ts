@@ -90,6 +90,8 @@ export type RunFacts = {
   verdicts: StageVerdict[];
   reports: PanelReport[];
   mergeResult: boolean | null;
+  /** What recovery said of the run; `orphaned` also before it is settled. */
+  recovery: "resumed" | "orphaned" | null;
   externalMerge: { branch: string; branch_tip: string; observed_default_tip: string } | null;
   /** Uncommitted files of the worktree, kept as a commit when the run settled. */
   wip: { ref: string; files: number } | null;

@@ -9,6 +9,8 @@ export type End = {
   stalled: boolean;
   vendorClass: VendorClass | null;
   merged: boolean;
+  /** What the walk needs to go on is missing or unreadable. */
+  unresumable: boolean;
   /** The primary agent's last exit; `ran` false when no agent ever exited, which counts as success. */
   exit: { ran: boolean; code: number | null };
   /** Index of the stage the walk stopped on; null when it is not known or the walk is complete. */
@@ -32,6 +34,7 @@ export function deriveOutcome(end: End): Outcome {
   if (end.vendorClass !== null) return vendorOutcome(end.vendorClass);
   if (end.orphaned) return "orphaned";
   if (end.merged) return "merged";
+  if (end.unresumable) return "needs_review";
   if (end.exit.ran && end.exit.code !== 0) return "failed";
   const haltedLater = end.halted && end.haltIndex !== 0;
   if (haltedLater && certainlyNoCommits(end.commits)) return "failed";

@@ -3,12 +3,20 @@
 import type { CommitObservation } from "../core/evidence.ts";
 import { primaryIndex } from "../core/flow.ts";
 import { observeCommits } from "../git/inspect.ts";
-import { type ExitFacts, readFacts, readStageLog, storeCommits, storeExitFacts } from "../store/evidence.ts";
+import {
+  type ExitFacts,
+  readFacts,
+  readStageLog,
+  storeCommits,
+  storeExitFacts,
+  storeOrphaned,
+} from "../store/evidence.ts";
 import { readRun, releaseAgentProcess } from "../store/runs.ts";
 import { agentCommand, stageEnvironment } from "./agent.ts";
 import type { Daemon } from "./context.ts";
 import { mintCredential } from "./credential.ts";
-import { executeAgent, type ProcessFacts, recordedExit } from "./execute.ts";
+import { executeAgent, requireNotCancelled } from "./execute.ts";
+import { type ProcessFacts, recordedExit } from "./records.ts";
 import type { Execution, Reading } from "./stage.ts";
 import { classifyAgent } from "./vendor.ts";
 import { AdmissionFailed, AgentLost, Superseded } from "./walk-end.ts";
@@ -42,6 +50,8 @@ function takeExit(daemon: Daemon, execution: Execution, exit: ExitFacts, lost = 
     if (!releaseAgentProcess(tx, run.runId, { ...(own ? { exitCode: exit.exitCode } : {}), lost }, now)) return false;
     if (own) storeExitFacts(tx, run.runId, exit, now);
     else storeCommits(tx, run.runId, exit.commits, now);
+    // With the exit, so that a daemon which dies before the settlement does not take it for an agent that failed.
+    if (lost) storeOrphaned(tx, run.runId, now);
     return true;
   });
   run.live.silence = null;
@@ -106,6 +116,7 @@ export async function agentAction(daemon: Daemon, execution: Execution): Promise
   if (result.kind === "lost") return lost(daemon, execution);
   if (result.kind === "not_started") {
     const fields = { run_id: run.runId, stage: stage.name, error: result.problem };
+    requireNotCancelled(daemon, run.runId);
     if (index === 0 && attempt === 1) throw new AdmissionFailed(result.problem);
     daemon.log.error("sloop::driver", "agent_stage_launch_failed", fields);
     const { startedAtMs, finishedAtMs, problem } = result;

@@ -9,9 +9,11 @@ import { lastLines } from "../system/output-read.ts";
 import { outputLog } from "../system/paths.ts";
 import { mergeLock } from "./action-merge.ts";
 import type { Daemon } from "./context.ts";
-import { execute, executionKnown, requireNotCancelled } from "./execute.ts";
+import { execute, requireNotCancelled } from "./execute.ts";
 import { fail, pass, timed } from "./reading.ts";
+import { executionKnown } from "./records.ts";
 import type { Execution, Reading } from "./stage.ts";
+import { WalkError } from "./walk-end.ts";
 
 type Plan = { kind: "merge"; oid: string } | { kind: "passed" } | { kind: "failed"; reason: string };
 
@@ -55,7 +57,17 @@ async function explain(daemon: Daemon, { run, stage, attempt }: Execution): Prom
   return said === "" ? null : said;
 }
 
-async function merge(daemon: Daemon, execution: Execution, oid: string): Promise<Reading> {
+/** The commit to bring in when an execution has to be started once more: what it left in the worktree is given up. */
+async function planAgain(daemon: Daemon, execution: Execution): Promise<string> {
+  const { run } = execution;
+  if (operationInProgress(run.worktree) !== null) await abortMerge(run.worktree);
+  const oid = await readTargetTip(daemon, execution);
+  if (oid === null) throw new WalkError(`branch \`${run.targetBranch}\` cannot be read`);
+  return oid;
+}
+
+/** Runs the merge, or takes up what is left of it; `planned` null: it was started before. */
+async function merge(daemon: Daemon, execution: Execution, planned: string | null): Promise<Reading> {
   const { run } = execution;
   const result = await execute(daemon, execution, {
     phase: "action",
@@ -63,6 +75,7 @@ async function merge(daemon: Daemon, execution: Execution, oid: string): Promise
     source: "stage",
     gated: false,
     launch: async () => {
+      const oid = planned ?? (await planAgain(daemon, execution));
       const environment = childEnvironment(daemon.environment, {
         add: { GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true" },
         remove: ["SLOOP_SOCKET", "SLOOP_TOKEN"],
@@ -83,7 +96,7 @@ async function merge(daemon: Daemon, execution: Execution, oid: string): Promise
 export async function syncAction(daemon: Daemon, execution: Execution): Promise<Reading> {
   requireNotCancelled(daemon, execution.run.runId);
   // An execution that was started before needs no plan: its record tells how it ended.
-  if (executionKnown(daemon, execution, { phase: "action", seat: null })) return merge(daemon, execution, "");
+  if (executionKnown(daemon, execution, { phase: "action", seat: null })) return merge(daemon, execution, null);
   const startedAtMs = daemon.clock.now();
   const decided = await plan(daemon, execution);
   switch (decided.kind) {

@@ -2,6 +2,7 @@
 
 import type { Socket } from "bun";
 import { LineReader, LineWriter } from "../system/lines.ts";
+import { processStart } from "../system/process.ts";
 import { connectUnix } from "../system/socket.ts";
 import {
   type ChannelCommand,
@@ -69,6 +70,8 @@ async function connectChannel(path: string, listener: ChannelListener): Promise<
   });
   writer = new LineWriter(socket);
   const live = writer;
+  const identity: ChannelCommand = { type: "daemon", pid: process.pid, pid_start_time: processStart(process.pid) };
+  live.send(JSON.stringify(identity));
   return {
     send: (command) => void live.send(JSON.stringify(command)),
     close: () => live.endAfterFlush(),
@@ -83,21 +86,27 @@ export class ChannelLine {
   readonly spawned: Promise<Spawned>;
   /** Null when the channel ended without a word of an exit. */
   readonly exited: Promise<Exited | null>;
+  /** When the supervisor closed it, or another daemon took it. */
+  readonly ended: Promise<void>;
   private problem = "the supervisor ended before it started the command";
   private readonly onOutput: ((sequence: number) => void) | undefined;
   private readonly settleSpawned: { resolve(value: Spawned): void; reject(error: Error): void };
   private readonly settleExited: (value: Exited | null) => void;
+  private readonly settleEnded: () => void;
 
   constructor(onOutput: ((sequence: number) => void) | undefined) {
     this.onOutput = onOutput;
     const spawned = Promise.withResolvers<Spawned>();
     const exited = Promise.withResolvers<Exited | null>();
+    const ended = Promise.withResolvers<void>();
     this.spawned = spawned.promise;
     // Who takes up a running process waits for its end only.
     this.spawned.catch(() => undefined);
     this.exited = exited.promise;
     this.settleSpawned = spawned;
     this.settleExited = exited.resolve;
+    this.ended = ended.promise;
+    this.settleEnded = ended.resolve;
   }
 
   /** Takes the channel at `path`. Rejects with the system's error when no supervisor serves it. */
@@ -125,5 +134,6 @@ export class ChannelLine {
   private end(): void {
     this.settleSpawned.reject(new Error(this.problem));
     this.settleExited(null);
+    this.settleEnded();
   }
 }

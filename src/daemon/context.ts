@@ -7,7 +7,7 @@ import type { Store } from "../store/open.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import type { RepositoryPaths } from "../system/paths.ts";
-import type { BootedSupervisor } from "./supervise.ts";
+import type { BootedSupervisor, Supervised } from "./supervise.ts";
 
 /** What a worker token stands for, fixed when it was minted and never taken from a request. */
 export type TokenScope = { runId: string; stage: string; stageIndex: number; attempt: number; seat: number | null };
@@ -16,7 +16,11 @@ export type TokenScope = { runId: string; stage: string; stageIndex: number; att
 export type Credential = { token: string; socketPath: string; scope: TokenScope };
 
 /** Where a run's worker socket listens; given by server/serve.ts, since doors lie above the daemon. */
-export type WorkerDoor = { close(): void };
+export type WorkerDoor = {
+  close(): void;
+  /** Listens anew where the socket file was taken away; true when it was. Throws as opening does. */
+  rebind?(): boolean;
+};
 export type OpenWorkerDoor = (socketPath: string, runId: string) => WorkerDoor;
 
 /** What memory knows of the agent that a run stands on: the baseline of its silence. */
@@ -35,7 +39,10 @@ export type LiveRun = {
   /** A driver of this daemon, or the re-adoption monitor, owns it. */
   supervised: boolean;
   recovering: boolean;
+  /** Its process was gone, or a zombie, at the last tick. */
   suspectedDead: boolean;
+  /** The process whose end is waited for, from its checkpoint to its end. */
+  watched?: Pick<Supervised, "pid" | "pidStartTime" | "giveUp"> | null;
   cancelling: boolean;
   stalling: boolean;
   credential: Credential | null;
@@ -45,6 +52,8 @@ export type LiveRun = {
   booted: BootedSupervisor | null;
   /** Last output sequence already warned about; undefined: none yet. */
   reportedStall: number | null | undefined;
+  /** Its lease has lapsed, and the log says so. */
+  leaseDenied: boolean;
 };
 
 /** What a daemon ends for. */

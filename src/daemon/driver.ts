@@ -1,25 +1,26 @@
 // One run, from its claim to the end of its walk. Follow a run here: workspace, then stage after stage by replay.
 
-import { join } from "node:path";
-import { primaryIndex } from "../core/flow.ts";
-import { runBranch, shortId } from "../core/ids.ts";
+import { type Flow, primaryIndex } from "../core/flow.ts";
 import { parseFlowSnapshot, parseTicketSnapshot } from "../core/snapshot.ts";
 import { nextStep } from "../core/walk.ts";
-import { addWorktree } from "../git/worktree.ts";
 import { readFacts, readStageLog } from "../store/evidence.ts";
-import { beginRun, readRun } from "../store/runs.ts";
+import { readRun } from "../store/runs.ts";
 import type { RunRow } from "../store/tables.ts";
+import { readTicket } from "../store/tickets.ts";
 import { clearLeftoverMerge } from "./action-merge.ts";
 import type { Daemon, LiveRun } from "./context.ts";
+import { endRecordedProcess } from "./end-process.ts";
 import type { WalkEnd } from "./settle.ts";
 import { type DrivenRun, performStage } from "./stage.ts";
 import { bootSupervisor, dismissSupervisor } from "./supervise.ts";
 import { AdmissionFailed, AgentLost, Cancelled, Superseded } from "./walk-end.ts";
+import { openWorkspace } from "./workspace.ts";
 
 /** What became of a driven run. */
 export type DriveResult =
   | { kind: "ended"; end: WalkEnd }
-  | { kind: "admission_failed"; problem: string }
+  /** `created`: a workspace was made in which nothing ever ran. */
+  | { kind: "admission_failed"; problem: string; created: boolean }
   | { kind: "superseded"; state: string };
 
 function ended(run: { runId: string; merged: boolean | null }, end: Partial<WalkEnd>): DriveResult {
@@ -27,9 +28,15 @@ function ended(run: { runId: string; merged: boolean | null }, end: Partial<Walk
   return { kind: "ended", end: { ...rest, runId: run.runId, merged: run.merged, ...end } };
 }
 
+/** The flow of a run: its snapshot; without any, the one its ticket is bound to now. */
+function flowOf(daemon: Daemon, run: RunRow): Flow | null {
+  if (run.flowJson !== null) return parseFlowSnapshot(run.flowJson);
+  return daemon.flows.get(readTicket(daemon.store.db, run.ticketId)?.flow ?? "default") ?? null;
+}
+
 /** The run as its row and its snapshots tell; null when something the walk needs is missing or unreadable. */
-function drivenRun(run: RunRow, live: LiveRun): DrivenRun | null {
-  const flow = parseFlowSnapshot(run.flowJson);
+function drivenRun(daemon: Daemon, run: RunRow, live: LiveRun): DrivenRun | null {
+  const flow = flowOf(daemon, run);
   const ticket = parseTicketSnapshot(run.ticketJson);
   const { branch, worktreePath: worktree, targetBranch } = run;
   if (flow === null || ticket === null || branch === null || worktree === null || targetBranch === null) return null;
@@ -54,16 +61,26 @@ function endedForGood(daemon: Daemon, run: DrivenRun): boolean {
   );
 }
 
-/** Whether the run's cancellation was asked for; a merge it interrupted is given up first. */
+/** Whether the run's cancellation was asked for; what it stands on is ended first, a merge it interrupted given up. */
 async function cancelled(daemon: Daemon, run: DrivenRun): Promise<boolean> {
-  if (!readFacts(daemon.store.db, run.runId).cancelRequested) return false;
-  await clearLeftoverMerge(daemon, run);
+  const { cancelRequested, process } = readFacts(daemon.store.db, run.runId);
+  if (!cancelRequested) return false;
+  if (process?.merge === undefined) await endRecordedProcess(daemon, run.runId);
+  else await clearLeftoverMerge(daemon, run);
   return true;
+}
+
+/** What ends the walk before its next step, whatever that would be. */
+async function endedBefore(daemon: Daemon, run: DrivenRun): Promise<DriveResult | null> {
+  if (await cancelled(daemon, run)) return ended(run, {});
+  if (readFacts(daemon.store.db, run.runId).recovery === "orphaned") return ended(run, { recovery: "orphaned" });
+  return endedForGood(daemon, run) ? ended(run, {}) : null;
 }
 
 async function walk(daemon: Daemon, run: DrivenRun): Promise<DriveResult> {
   for (;;) {
-    if ((await cancelled(daemon, run)) || endedForGood(daemon, run)) return ended(run, {});
+    const over = await endedBefore(daemon, run);
+    if (over !== null) return over;
     const step = nextStep(run.flow, readStageLog(daemon.store.db, run.runId));
     if (step.kind === "complete") return ended(run, {});
     if (step.kind === "halted") return ended(run, { halted: true, haltIndex: step.index });
@@ -83,7 +100,9 @@ async function attempt(daemon: Daemon, execution: Parameters<typeof performStage
     return null;
   } catch (error) {
     if (error instanceof Superseded) return { kind: "superseded", state: error.message };
-    if (error instanceof AdmissionFailed) return { kind: "admission_failed", problem: error.message };
+    if (error instanceof AdmissionFailed) {
+      return { kind: "admission_failed", problem: error.message, created: !error.started };
+    }
     if (error instanceof AgentLost) return ended(run, { recovery: "orphaned" });
     if (error instanceof Cancelled) return ended(run, {});
     const problem = error instanceof Error ? error.message : String(error);
@@ -91,24 +110,6 @@ async function attempt(daemon: Daemon, execution: Parameters<typeof performStage
     daemon.log.error("sloop::driver", "stage_execution_failed", fields);
     return ended(run, { halted: true, haltIndex: index });
   }
-}
-
-/** Where a claimed run works: its worktree and branch, by its id. */
-export function workspaceOf(daemon: Daemon, run: { id: string; ticketId: string; attempt: number }) {
-  return {
-    worktree: join(daemon.paths.root, daemon.config.worktreeDir, shortId(run.id)),
-    branch: runBranch(run.ticketId, run.attempt, run.id),
-  };
-}
-
-async function openWorkspace(daemon: Daemon, run: RunRow, tip: string): Promise<DriveResult | null> {
-  const { worktree: path, branch } = workspaceOf(daemon, run);
-  const added = await addWorktree({ root: daemon.paths.root, path, branch, startPoint: tip });
-  if (!added.ok) return { kind: "admission_failed", problem: added.problem };
-  const now = daemon.clock.now();
-  const workspace = { id: run.id, ticketId: run.ticketId, branch, worktreePath: path };
-  const begun = daemon.store.write((tx) => beginRun(tx, workspace, now));
-  return begun ? null : { kind: "superseded", state: "not claimed any more" };
 }
 
 /** Starts the supervisor of the run's first process while its worktree is being made. */
@@ -125,8 +126,10 @@ export async function driveClaimed(daemon: Daemon, live: LiveRun, tip: string): 
   const opened = openWorkspace(daemon, claimed, tip);
   bootAhead(daemon, live, claimed);
   try {
-    const stopped = await opened;
-    return stopped ?? (await driveOpened(daemon, live, null));
+    const opening = await opened;
+    if (opening.kind === "failed") return { ...opening, kind: "admission_failed" };
+    if (opening.kind === "taken") return { kind: "superseded", state: "not claimed any more" };
+    return await driveOpened(daemon, live, null);
   } finally {
     if (live.booted !== null) dismissSupervisor(live.booted);
     live.booted = null;
@@ -137,7 +140,7 @@ export async function driveClaimed(daemon: Daemon, live: LiveRun, tip: string): 
 export async function driveOpened(daemon: Daemon, live: LiveRun, recovery: "resumed" | null): Promise<DriveResult> {
   const row = readRun(daemon.store.db, live.runId);
   if (row === null || row.exitedAtMs !== null) return { kind: "superseded", state: row?.state ?? "gone" };
-  const run = drivenRun(row, live);
+  const run = drivenRun(daemon, row, live);
   if (run === null) {
     const problem = "the run's flow or ticket snapshot, branch, worktree or target branch is missing or unreadable";
     daemon.log.error("sloop::recovery", "driver_resume_failed", {

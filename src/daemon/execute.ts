@@ -5,40 +5,32 @@ import { cancelRequested, readFacts, storeStageProcess } from "../store/evidence
 import { readRun, startAgentProcess } from "../store/runs.ts";
 import type { Environment } from "../system/environment.ts";
 import { removeIfPresent } from "../system/files.ts";
-import { channelSocket, outputLog, runDirectory } from "../system/paths.ts";
+import { outputLog } from "../system/paths.ts";
 import { identify } from "../system/process.ts";
 import type { ExitRecord } from "../system/stage-process.ts";
 import type { Daemon } from "./context.ts";
 import { restoreCredential } from "./credential.ts";
+import { isLost, type Phase, type ProcessFacts, recordsOf } from "./records.ts";
 import type { Execution } from "./stage.ts";
 import { stopRecordedProcess } from "./stop-process.ts";
 import {
   type Adoption,
   attachSupervised,
   awaitStartRecord,
-  type Ending,
   type ExitFacts,
-  executionName,
   exitFacts,
-  exitRecordPath,
   readExitRecord,
-  readStartRecord,
   type Spawned,
   type Supervised,
-  startRecordPath,
   startSupervised,
 } from "./supervise.ts";
-import { Cancelled, Superseded, WalkError } from "./walk-end.ts";
-
-export type ProcessFacts = Pick<ExitFacts, "exitCode" | "startedAtMs" | "finishedAtMs" | "captureComplete">;
+import { AdmissionFailed, Cancelled, Superseded, WalkError } from "./walk-end.ts";
 
 export type ProcessResult =
   | { kind: "exited"; facts: ProcessFacts }
   | { kind: "not_started"; problem: string; startedAtMs: number; finishedAtMs: number };
 /** Only an agent may be lost, with nothing to tell how it ended. Anything else is run once more. */
 export type AgentResult = ProcessResult | { kind: "lost" };
-
-export type Phase = { phase: "action" | "check"; seat: number | null };
 
 export type ProcessPlan = Phase & {
   source: "agent" | "stage";
@@ -49,8 +41,6 @@ export type ProcessPlan = Phase & {
 
 /** What is known only while the plan is carried out. */
 type Job = { daemon: Daemon; execution: Execution; plan: ProcessPlan };
-type Records = { exit: string; start: string; channel: string };
-
 /** Throws Cancelled when the run's cancellation was asked for; an intent that cannot be read counts as one. */
 export function requireNotCancelled(daemon: Daemon, runId: string): void {
   let cancelled = true;
@@ -60,34 +50,6 @@ export function requireNotCancelled(daemon: Daemon, runId: string): void {
     daemon.log.error("sloop::driver", "cancellation_read_failed", { run_id: runId, error: String(error) });
   }
   if (cancelled) throw new Cancelled();
-}
-
-function recordsOf(daemon: Daemon, { run, index, attempt }: Execution, { phase, seat }: Phase): Records {
-  const directory = runDirectory(daemon.paths, run.runId);
-  const execution = { stageIndex: index, attempt, phase, seat };
-  return {
-    exit: exitRecordPath(directory, execution),
-    start: startRecordPath(directory, execution),
-    channel: channelSocket(daemon.paths, run.runId, executionName(execution)),
-  };
-}
-
-/** How an execution ended by its exit record; null without one, or with one that says nothing about the work (*lost*). */
-export function recordedExit(daemon: Daemon, execution: Execution, phase: Phase): ProcessFacts | null {
-  const record = readExitRecord(recordsOf(daemon, execution, phase).exit);
-  if (record === null || (record.signal !== null && !record.attended)) return null;
-  return exitFacts(record);
-}
-
-/** Whether this execution was ever started. */
-export function executionKnown(daemon: Daemon, execution: Execution, phase: Phase): boolean {
-  const { exit, start } = recordsOf(daemon, execution, phase);
-  return readExitRecord(exit) !== null || readStartRecord(start) !== null;
-}
-
-/** A record of a signal that nobody attended: whatever took the process says nothing about its work. */
-function isLost(ending: Ending): boolean {
-  return ending.lost || (ending.facts.signal !== null && !ending.facts.attended);
 }
 
 function noteOutput({ daemon, execution, plan }: Job): (sequence: number) => void {
@@ -120,7 +82,11 @@ function storeCheckpoint(job: Job, process: Spawned): void {
   const stored = daemon.store.write((tx) => {
     const ours =
       plan.source !== "agent" || startAgentProcess(tx, run.runId, { pid, pidStartTime, processGroupId }, now);
-    if (ours) storeStageProcess(tx, run.runId, checkpointOf(job, process), now);
+    // Stored once: when it was is when the stage began.
+    const known = readFacts(tx, run.runId).process;
+    if (ours && (known?.pid !== pid || known.pid_start_time !== pidStartTime)) {
+      storeStageProcess(tx, run.runId, checkpointOf(job, process), now);
+    }
     return ours;
   });
   if (!stored) throw new Superseded("settled");
@@ -147,6 +113,17 @@ async function letGo({ daemon, execution }: Job, process: Supervised): Promise<v
   await stopRecordedProcess(daemon, execution.run.runId);
 }
 
+/** A process that cannot be made known: the very first of a run undoes its admission, any other ends the walk. */
+function launchFailure({ daemon, execution, plan }: Job, error: unknown): unknown {
+  if (error instanceof Superseded) return error;
+  const { run, stage, index, attempt } = execution;
+  const text = error instanceof Error ? error.message : String(error);
+  const fields = { run_id: run.runId, stage: stage.name, error: text };
+  daemon.log.error("sloop::driver", "stage_process_checkpoint_failed", fields);
+  const first = plan.source === "agent" && index === 0 && attempt === 1;
+  return first ? new AdmissionFailed(`the agent's process cannot be recorded: ${text}`, true) : error;
+}
+
 /** From a spawned process to one that is known and let go. */
 async function makeKnown(job: Job, process: Supervised): Promise<void> {
   const { daemon, execution, plan } = job;
@@ -156,7 +133,7 @@ async function makeKnown(job: Job, process: Supervised): Promise<void> {
   } catch (error) {
     process.kill();
     await process.exited;
-    throw error;
+    throw launchFailure(job, error);
   }
   const { run, stage } = execution;
   if (plan.source === "agent") {
@@ -271,12 +248,30 @@ async function fromRecord(job: Job, exit: ExitRecord): Promise<AgentResult> {
   return factsOf(job, facts);
 }
 
+/** A process that the store names for this execution although its start record is gone: never started a second time. */
+function knownProcess({ daemon, execution, plan }: Job): Spawned | null {
+  const { run, stage, attempt } = execution;
+  const startedAtMs = daemon.clock.now();
+  const stored = readFacts(daemon.store.db, run.runId).process;
+  if (stored !== null) {
+    const ours = stored.stage === stage.name && stored.attempt === attempt && stored.phase === plan.phase;
+    if (!ours || (stored.seat ?? null) !== plan.seat) return null;
+    const { pid, pid_start_time: pidStartTime, process_group_id: processGroupId } = stored;
+    return { pid, pidStartTime, processGroupId, startedAtMs };
+  }
+  const row = plan.source === "agent" ? readRun(daemon.store.db, run.runId) : null;
+  if (row?.state !== "running" || row.pid === null) return null;
+  return { pid: row.pid, pidStartTime: row.pidStartTime, processGroupId: row.processGroupId ?? row.pid, startedAtMs };
+}
+
 async function carryOut(job: Job): Promise<AgentResult> {
   const records = recordsOf(job.daemon, job.execution, job.plan);
   const exit = readExitRecord(records.exit);
   if (exit !== null) return fromRecord(job, exit);
   const found = await awaitStartRecord(records.start);
   if (found.kind === "spawned") return adopt(job, found.spawned);
+  const known = knownProcess(job);
+  if (known !== null) return adopt(job, known);
   removeIfPresent(records.start);
   return start(job);
 }

@@ -5,17 +5,18 @@ import { type Flow, spliceTest } from "../core/flow.ts";
 import type { Candidate } from "../core/select.ts";
 import { renderFlowSnapshot, type TicketSnapshot } from "../core/snapshot.ts";
 import { branchExists } from "../git/inspect.ts";
-import { removeWorktree } from "../git/worktree.ts";
 import { type Claim, claimTicket } from "../store/claims.ts";
-import { readRun } from "../store/runs.ts";
+import { latestRun, readRun } from "../store/runs.ts";
 import { abortRun } from "../store/settle.ts";
 import { listBlockers, readTicket } from "../store/tickets.ts";
 import type { Backoff } from "./backoff.ts";
 import type { Daemon, LiveRun } from "./context.ts";
-import { type DriveResult, driveClaimed, workspaceOf } from "./driver.ts";
+import { type DriveResult, driveClaimed } from "./driver.ts";
+import { endRecordedProcess } from "./end-process.ts";
 import type { MergeWatch } from "./external-merge.ts";
 import type { Retention } from "./retention.ts";
 import { forgetRun, type PendingExits, settleWalk } from "./settle.ts";
+import { takeBackWorkspace, workspaceOf } from "./workspace.ts";
 
 export type Launcher = {
   daemon: Daemon;
@@ -43,6 +44,7 @@ export function newLiveRun(run: { runId: string; ticketId: string }): LiveRun {
     silence: null,
     booted: null,
     reportedStall: undefined,
+    leaseDenied: false,
   };
 }
 
@@ -84,8 +86,7 @@ export function claim(daemon: Daemon, ticket: Candidate, targetBranch: string): 
   const flow = boundFlow(daemon, ticket.id);
   const snapshot = snapshotTicket(daemon, ticket.id);
   if (flow === null || snapshot === null) return null;
-  // The attempt only has to tell apart the branches of ids that were minted for the same one.
-  const runId = mintRunId(daemon, ticket.id, ticket.attempts + 1);
+  const runId = mintRunId(daemon, ticket.id, (latestRun(daemon.store.db, ticket.id)?.attempt ?? 0) + 1);
   if (runId === null) {
     daemon.log.error("sloop::dispatcher", "run_id_minting_failed", { ticket_id: ticket.id });
     return null;
@@ -101,15 +102,15 @@ export function claim(daemon: Daemon, ticket: Candidate, targetBranch: string): 
 }
 
 /** Undoes an admission: run aborted, demand queued again, and the workspace it made itself removed. */
-async function rollBack(launcher: Launcher, live: LiveRun, problem: string): Promise<void> {
+type Failure = { problem: string; created: boolean };
+
+async function rollBack(launcher: Launcher, live: LiveRun, failure: Failure): Promise<void> {
   const { daemon, backoff } = launcher;
   const { runId, ticketId } = live;
-  const fields = { run_id: runId, ticket_id: ticketId, error: problem };
+  const fields = { run_id: runId, ticket_id: ticketId, error: failure.problem };
   daemon.log.error("sloop::driver", "driver_start_failed", fields);
   const run = readRun(daemon.store.db, runId);
-  if (run?.branch != null && run.worktreePath !== null) {
-    await removeWorktree({ root: daemon.paths.root, path: run.worktreePath, branch: run.branch });
-  }
+  if (run !== null && failure.created) await takeBackWorkspace(daemon, run);
   await daemon.enqueue(() => {
     const delayMs = backoff.fail(ticketId);
     abortRun(daemon.store, runId, daemon.clock.now());
@@ -123,9 +124,12 @@ async function finish(launcher: Launcher, live: LiveRun, result: DriveResult): P
   const { daemon, pending } = launcher;
   switch (result.kind) {
     case "ended":
+      launcher.backoff.clear(live.ticketId);
+      // Whatever ended the walk: nothing of the run may go on while its ticket is free.
+      await endRecordedProcess(daemon, live.runId);
       return settleWalk(daemon, pending, result.end);
     case "admission_failed":
-      return rollBack(launcher, live, result.problem);
+      return rollBack(launcher, live, result);
     case "superseded":
       daemon.log.info("sloop::driver", "exit_checkpoint_already_claimed", { run_id: live.runId, state: result.state });
       live.supervised = false;

@@ -118,19 +118,8 @@ async function findFiles(daemon: Daemon, breathe: Breathe): Promise<Found[]> {
   return walk.found.sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-const nothing: SalvagedTicket = {
-  id: null,
-  name: null,
-  project: null,
-  title: null,
-  worktree: null,
-  target: null,
-  model: null,
-  effort: null,
-  flow: null,
-  blockedBy: [],
-  body: "",
-};
+/** What bytes that are no text say. */
+const nothing = salvageTicket("");
 
 function readFields(text: string, path: string): Pick<SourceTicket, "fields" | "problem"> {
   try {

@@ -6,7 +6,7 @@ import { type Candidate, nextWake, selectTicket } from "../core/select.ts";
 import { due, type Trigger } from "../core/trigger.ts";
 import { readTarget } from "../git/inspect.ts";
 import { listCandidates, readCandidate } from "../store/candidates.ts";
-import { renewLease } from "../store/claims.ts";
+import { type Claim, listRenewable, renewLease } from "../store/claims.ts";
 import { storageFull } from "../store/open.ts";
 import { nextCleanupEligible } from "../store/report.ts";
 import { countUnsettled } from "../store/runs.ts";
@@ -51,6 +51,18 @@ function pickTicket({ launcher, world, taken }: Pass, trigger: Trigger): Candida
   }
 }
 
+/** A claim that fails for reasons of its own must not keep the others from being served; a full disk stops them all. */
+function tryClaim(daemon: Daemon, ticket: Candidate, branch: string): Claim | null {
+  try {
+    return claim(daemon, ticket, branch);
+  } catch (error) {
+    if (storageFull(error)) throw error;
+    const fields = { ticket_id: ticket.id, error: error instanceof Error ? error.message : String(error) };
+    daemon.log.error("sloop::dispatcher", "claim_failed", fields);
+    return null;
+  }
+}
+
 /** Serves one due trigger: one run at most. */
 function serveTrigger(pass: Pass, scanned: Trigger): void {
   const { launcher, world, taken } = pass;
@@ -61,7 +73,7 @@ function serveTrigger(pass: Pass, scanned: Trigger): void {
   for (let ticket = pickTicket(pass, trigger); ticket !== null; ticket = pickTicket(pass, trigger)) {
     taken.add(ticket.id);
     if (backoff.holds(ticket.id)) continue;
-    const claimed = claim(daemon, ticket, pass.branch);
+    const claimed = tryClaim(daemon, ticket, pass.branch);
     if (claimed === null) continue;
     startRun(launcher, claimed, pass.tip);
     return;
@@ -132,14 +144,24 @@ function keepHouse(launcher: Launcher): void {
   if (!readFlags(daemon.store.db).draining) retention.look();
 }
 
-function renewLeases(daemon: Daemon): void {
-  const owned = [...daemon.live.values()].filter((live) => live.supervised && !live.recovering);
-  if (owned.length === 0) return;
+/** Renewal is a write, and a write waits for whoever else has the file: not more often than this, on the daemon clock. */
+const renewEveryMs = 1000;
+
+/** Renews the leases of the runs that go on under this daemon; a lease that has lapsed is told once. */
+function renewLeases(launcher: Launcher): void {
+  const { daemon } = launcher;
   const now = daemon.clock.now();
+  const due = listRenewable(daemon.store.db).filter(({ runId, renewedAtMs }) => {
+    const live = daemon.live.get(runId);
+    return live?.supervised === true && !live.leaseDenied && Math.abs(now - renewedAtMs) >= renewEveryMs;
+  });
+  if (due.length === 0) return;
   daemon.store.write((tx) => {
-    for (const live of owned) {
-      if (renewLease(tx, live.runId, now)) continue;
-      daemon.log.warn("sloop::dispatcher", "lease_renewal_denied", { run_id: live.runId });
+    for (const { runId } of due) {
+      if (renewLease(tx, runId, now)) continue;
+      const live = daemon.live.get(runId);
+      if (live !== undefined) live.leaseDenied = true;
+      daemon.log.warn("sloop::dispatcher", "lease_renewal_denied", { run_id: runId });
     }
   });
 }
@@ -150,7 +172,7 @@ function runPass(launcher: Launcher): void | Promise<void> {
   settlePending(launcher);
   watchSilence(launcher);
   keepHouse(launcher);
-  renewLeases(daemon);
+  renewLeases(launcher);
   if (drained(daemon)) daemon.shutDown("restart");
   return wantsDispatch(daemon) ? dispatch(launcher) : undefined;
 }

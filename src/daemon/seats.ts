@@ -21,14 +21,15 @@ async function seatReviewer(daemon: Daemon, execution: Execution, panel: Panel, 
   const reviewer = panel.reviewers[seat];
   if (reviewer === undefined) return;
   const fields = { run_id: run.runId, stage: stage.name, reviewer: seat, target: reviewer.target };
-  const argv = reviewerCommand(daemon, panel.prompt, reviewer);
   const scope = { runId: run.runId, stage: stage.name, stageIndex: index, attempt, seat };
   const result = await execute(daemon, execution, {
     phase: "check",
     seat,
     source: "stage",
     gated: true,
+    // Only when the reviewer has to be started: one that is at work already needs no prompt any more.
     launch: async () => {
+      const argv = reviewerCommand(daemon, panel.prompt, reviewer);
       const credential = mintCredential(daemon, run.live, scope);
       daemon.log.info("sloop::driver", "panel_reviewer_spawned", fields);
       return { argv, environment: stageEnvironment(daemon, { ...run, stage, attempt }, credential) };

@@ -35,6 +35,7 @@ function endOf(end: WalkEnd, facts: RunFacts, commits: CommitObservation | null)
     stalled: facts.stall !== null,
     vendorClass: facts.vendor?.class ?? null,
     merged: end.merged === true,
+    unresumable: end.resumeError !== null,
     exit: { ran: facts.exit !== null, code: facts.exit?.exitCode ?? null },
     haltIndex: end.haltIndex,
     halted: end.halted,

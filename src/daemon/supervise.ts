@@ -22,6 +22,7 @@ import {
   type Spawned,
   spawnedFrom,
 } from "./ending.ts";
+import { openGivingUp, supervisorLives } from "./give-up.ts";
 
 /** A stage process somebody watches. What is sent to a supervisor that is gone is dropped. */
 export type Supervised = Spawned & {
@@ -30,8 +31,13 @@ export type Supervised = Spawned & {
   /** SIGTERM to the group, SIGKILL after `graceMs`. */
   terminate(graceMs: number): void;
   kill(): void;
-  /** Never rejects. When it resolves a supervisor started here is reaped and its channel closed. */
+  /**
+   * Never rejects. When it resolves a supervisor started here is reaped and its channel closed, unless it still waits for
+   * room on the disk to write the exit record.
+   */
   exited: Promise<Ending>;
+  /** For a process seen gone while its supervisor says nothing: soon `exited` is what its record says, else lost. */
+  giveUp(): void;
   /** Gives the process up to another daemon: a gate not opened is refused, and `exited` may stay open for good. */
   detach(): void;
 };
@@ -117,6 +123,9 @@ function startProcess(request: StageProcess, deps: SuperviseDeps): BootedSupervi
   return child;
 }
 
+/** How long a supervisor that has told the end may take to write it down; then it goes on trying by itself. */
+const partingMs = 5000;
+
 /** A supervisor that started nothing takes this long at most to clean up and end. */
 const lastWordsMs = 1000;
 
@@ -141,13 +150,14 @@ async function take(request: StageProcess, child: BootedSupervisor, line: Channe
     if (problem !== null) throw new Error(problem);
     const client = await line.connect(request.channel);
     const spawned = await line.spawned;
-    const exited = line.exited.then((event) => endingOf(event, request.exitRecord, spawned));
-    return {
-      ...spawned,
-      ...controls(client),
-      exited: Promise.all([exited, child.exited]).then(([ending]) => ending),
-      detach: () => client.close(),
-    };
+    const told = line.exited.then((event) => endingOf(event, request.exitRecord, spawned));
+    const givingUp = openGivingUp({ ...request, spawned });
+    const exited = Promise.race([told, givingUp.ending]).then(async (ending) => {
+      await Promise.race([child.exited, Bun.sleep(partingMs)]);
+      client.close();
+      return ending;
+    });
+    return { ...spawned, ...controls(client), exited, giveUp: givingUp.giveUp, detach: () => client.close() };
   } catch (error) {
     await Promise.race([child.exited, Bun.sleep(lastWordsMs)]);
     child.kill("SIGKILL");
@@ -187,27 +197,22 @@ export async function attachSupervised(adoption: Adoption): Promise<Supervised> 
   const client = adoption.channel === null ? null : await line.connect(adoption.channel).catch(() => null);
   const watch = { going: true };
   const told =
-    client === null ? new Promise<never>(() => undefined) : line.exited.then((event) => ours(event, adoption));
-  const exited = Promise.race([told, watchIdentity(adoption, watch)]);
+    client === null ? new Promise<never>(() => undefined) : line.exited.then((event) => ours(event, line, adoption));
+  const givingUp = openGivingUp(adoption);
+  const exited = Promise.race([told, watchIdentity(adoption, watch), givingUp.ending]);
   const detach = () => {
     watch.going = false;
     client?.close();
   };
-  return { ...adoption.spawned, ...controls(client), exited: exited.finally(detach), detach };
+  const { giveUp } = givingUp;
+  return { ...adoption.spawned, ...controls(client), exited: exited.finally(detach), giveUp, detach };
 }
 
 /** A channel that broke off, or speaks of another process, says nothing: the watch over identity and record goes on. */
-function ours(event: Exited | null, { spawned }: Adoption): Promise<Ending> {
+async function ours(event: Exited | null, line: ChannelLine, { spawned }: Adoption): Promise<Ending> {
   if (event === null || event.record.pid !== spawned.pid) return new Promise(() => undefined);
-  return Promise.resolve({ lost: false, facts: exitFacts(event.record, event.holders) });
-}
-
-function supervisorLives(startRecord: string | undefined): boolean {
-  const record = startRecord === undefined ? null : readStartRecord(startRecord);
-  if (record === null) return false;
-  return (
-    identify(record.supervisor_pid, record.supervisor_start_time) !== "gone" && processAlive(record.supervisor_pid)
-  );
+  await Promise.race([line.ended, Bun.sleep(partingMs)]);
+  return { lost: false, facts: exitFacts(event.record, event.holders) };
 }
 
 /** Gone, or a zombie that nobody may be left to reap. */

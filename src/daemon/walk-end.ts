@@ -4,7 +4,15 @@
 export class WalkError extends Error {}
 
 /** The launch failed before anything ran: the admission is rolled back. */
-export class AdmissionFailed extends Error {}
+export class AdmissionFailed extends Error {
+  /** Whether a process was started all the same, and had to be ended. */
+  readonly started: boolean;
+
+  constructor(problem: string, started = false) {
+    super(problem);
+    this.started = started;
+  }
+}
 
 /** The agent's process is gone and nothing tells how it ended. */
 export class AgentLost extends Error {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { removeIfPresent } from "../system/files.ts";
 import { readHead } from "./inspect.ts";
 import { listCheckouts, readLayout, readLine } from "./layout.ts";
-import { git, lastLine, splitNul } from "./run.ts";
+import { git, lastLine, longestGitMs, splitNul } from "./run.ts";
 
 const operations = [
   ["MERGE_HEAD", "a merge is in progress"],
@@ -38,6 +38,12 @@ export function operationInProgress(checkout: string): string | null {
 /** Whether a tree that a merge or a stash tried to make is all there is: git leaves it behind after refusing a merge. */
 export function onlyAutoMerge(checkout: string): boolean {
   return findOperation(checkout) === "AUTO_MERGE";
+}
+
+/** The tree that a merge tried to make, as git noted it; null when it noted none. */
+export function readAutoMerge(checkout: string): string | null {
+  const layout = readLayout(checkout);
+  return layout === null ? null : readLine(join(layout.gitDir, "AUTO_MERGE"));
 }
 
 /** Whether another git holds the index of a checkout, or died with it. */
@@ -110,29 +116,10 @@ export async function abortMerge(checkout: string): Promise<string | null> {
     removeIfPresent(join(layout.gitDir, "AUTO_MERGE"));
     return null;
   }
-  const { code, stderr } = await git(["merge", "--abort"], { cwd: checkout, write: true });
-  return code === 0 ? null : lastLine(stderr, "git merge --abort failed");
-}
-
-export type OverwriteQuestion = {
-  checkout: string;
-  /** What is checked out, and the commit or tree that a merge would bring. */
-  from: string;
-  to: string;
-};
-
-/**
- * The edited or untracked files that a merge would overwrite; null when git cannot tell. Git refuses such a merge too, but
- * only after putting the edits away and back, which a kill in between would interrupt.
- */
-export async function overwrittenPaths({ checkout, from, to }: OverwriteQuestion): Promise<string[] | null> {
-  const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
-  const seen = await git(status, { cwd: checkout });
-  if (seen.code !== 0) return null;
-  const edited = new Set(splitNul(seen.stdout).map((entry) => entry.slice("XY ".length)));
-  if (edited.size === 0) return [];
-  const diff = await git(["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", from, to, "--"], {
+  const { code, stderr } = await git(["merge", "--abort"], {
     cwd: checkout,
+    write: true,
+    timeoutMs: longestGitMs,
   });
-  return diff.code === 0 ? splitNul(diff.stdout).filter((path) => edited.has(path)) : null;
+  return code === 0 ? null : lastLine(stderr, "git merge --abort failed");
 }

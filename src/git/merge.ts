@@ -1,7 +1,7 @@
 // Merging a run's branch: decided in the object database, landed whole or not at all (engine.md 11.6-11.8).
 
 import { isAncestor, readBranchTip } from "./inspect.ts";
-import { git, lastLine, sloopIdentity, sloopIdentityVariables, splitNul } from "./run.ts";
+import { type GitResult, git, lastLine, longestGitMs, sloopIdentity, sloopIdentityVariables, splitNul } from "./run.ts";
 
 export type MergePlan =
   | { kind: "nothing" }
@@ -12,29 +12,42 @@ export type MergePlan =
   | { kind: "conflict"; paths: string[] }
   | { kind: "refused"; reason: string };
 
-export type MergeQuestion = { root: string; targetTip: string; branchTip: string; ffOnly: boolean };
+export type MergeQuestion = {
+  root: string;
+  targetTip: string;
+  branchTip: string;
+  ffOnly: boolean;
+  /** After this long a git that hangs in a driver or hook is ended. */
+  timeoutMs?: number;
+};
+
+/** Git's own last line, or that it was ended because it hung. */
+function problemOf({ code, stderr }: GitResult, what: string): string {
+  return lastLine(stderr, code === null ? `${what} was ended before it was done; something it runs may hang` : `${what} failed`);
+}
 
 /** What merging `branchTip` into `targetTip` comes to. Touches no checkout and no reference. */
-export async function planMerge({ root, targetTip, branchTip, ffOnly }: MergeQuestion): Promise<MergePlan> {
+export async function planMerge(question: MergeQuestion): Promise<MergePlan> {
+  const { root, targetTip, branchTip, ffOnly } = question;
   const contained = await isAncestor(root, branchTip, targetTip);
   const forward = contained === false ? await isAncestor(root, targetTip, branchTip) : false;
   if (contained === null || forward === null) return { kind: "refused", reason: "git cannot compare the branches" };
   if (contained) return { kind: "nothing" };
   if (forward) return { kind: "fast_forward" };
   if (ffOnly) return { kind: "refused", reason: "the target branch has moved on, and ff_only allows no merge commit" };
-  return mergeTrees(root, targetTip, branchTip);
+  return mergeTrees(question);
 }
 
 const usageError = 129;
 
-async function mergeTrees(root: string, targetTip: string, branchTip: string): Promise<MergePlan> {
+async function mergeTrees({ root, targetTip, branchTip, timeoutMs }: MergeQuestion): Promise<MergePlan> {
   const args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", targetTip, branchTip];
-  const { code, stdout, stderr } = await git(args, { cwd: root, write: true });
-  const [tree, ...paths] = splitNul(stdout);
-  if (code === 0 && tree !== undefined) return { kind: "merge_tree", tree };
-  if (code === 1) return { kind: "conflict", paths: [...new Set(paths.filter((path) => path !== ""))] };
-  if (code === usageError) return { kind: "in_checkout" };
-  return { kind: "refused", reason: lastLine(stderr, "git merge-tree failed") };
+  const done = await git(args, { cwd: root, write: true, timeoutMs: timeoutMs ?? longestGitMs });
+  const [tree, ...paths] = splitNul(done.stdout);
+  if (done.code === 0 && tree !== undefined) return { kind: "merge_tree", tree };
+  if (done.code === 1) return { kind: "conflict", paths: [...new Set(paths.filter((path) => path !== ""))] };
+  if (done.code === usageError) return { kind: "in_checkout" };
+  return { kind: "refused", reason: problemOf(done, "git merge-tree") };
 }
 
 const mostPaths = 10;
@@ -55,22 +68,49 @@ export function overwriteReason(checkout: string, paths: readonly string[]): str
   return `files in ${checkout} would be overwritten by merge: ${listPaths(paths)}`;
 }
 
-function mergeMessage(branch: string): string {
+/** The message of the merge commit that lands a run's branch. */
+export function mergeMessage(branch: string): string {
   return `Merge run branch '${branch}'`;
 }
 
-export type MergeCommand = { branch: string; branchTip: string; ffOnly: boolean };
+/** What a person set for merges of their own must not make this one something else: squashed, uncommitted, or refused. */
+function ownOptions(into: string): string[] {
+  const plain = ["-c", "merge.ff=true", "-c", "merge.autoStash=false"];
+  // Git would take the first `=` for the end of the name; the options given on the command line win anyway.
+  return into.includes("=") ? plain : [...plain, "-c", `branch.${into}.mergeOptions=`];
+}
+
+const whole = ["--commit", "--no-squash"];
+
+export type MergeCommand = { target: string; branch: string; branchTip: string; ffOnly: boolean };
 
 /** The git that lands a run's branch in the merge checkout. */
-export function mergeArgv({ branch, branchTip, ffOnly }: MergeCommand): string[] {
-  const how = ffOnly ? ["--ff-only"] : ["-m", mergeMessage(branch)];
-  return ["git", ...sloopIdentity, "merge", "--quiet", ...how, branchTip];
+export function mergeArgv({ target, branch, branchTip, ffOnly }: MergeCommand): string[] {
+  const how = ffOnly ? ["--ff-only"] : ["--ff", "-m", mergeMessage(branch)];
+  return ["git", ...sloopIdentity, ...ownOptions(target), "merge", "--quiet", ...whole, ...how, branchTip];
+}
+
+/** What a guarded merge exits with when the checkout does not stand where it stood when it was looked at; nothing ran. */
+export const movedCode = 124;
+
+// One git tells all three; a branch may be a symbolic reference to another, so both names are followed.
+const guard = `git rev-parse HEAD --symbolic-full-name HEAD "$1" 2>&- | {
+  IFS= read -r tip && IFS= read -r head && IFS= read -r target && [ "$tip" = "$2" ] && [ "$head" = "$target" ]
+} || exit ${movedCode}
+shift 2
+exec "$@"`;
+
+/** The same behind a last look: git starts only where HEAD still is the target branch, at `targetTip`. */
+export function guardedMergeArgv(command: MergeCommand & { targetTip: string }): string[] {
+  const label = "sloop-merge";
+  return ["/bin/sh", "-c", guard, label, `refs/heads/${command.target}`, command.targetTip, ...mergeArgv(command)];
 }
 
 /** The git that brings the target branch's commit `oid` into a run's worktree. */
 export function syncArgv(branch: string, oid: string): string[] {
   const message = `Merge the default branch into run branch '${branch}'`;
-  return ["git", ...sloopIdentity, "merge", "--no-edit", "-m", message, oid];
+  const how = [...whole, "--ff", "--no-edit", "-m", message];
+  return ["git", ...sloopIdentity, ...ownOptions(branch), "merge", ...how, oid];
 }
 
 export type RefMerge = {
@@ -80,6 +120,8 @@ export type RefMerge = {
   branch: string;
   branchTip: string;
   plan: Extract<MergePlan, { kind: "fast_forward" | "merge_tree" }>;
+  /** After this long a git that hangs in a hook is ended. */
+  timeoutMs?: number;
 };
 export type RefMergeResult =
   | { kind: "moved"; tip: string }
@@ -87,11 +129,15 @@ export type RefMergeResult =
   | { kind: "lost" }
   | { kind: "failed"; reason: string };
 
+function optionsOf({ root, timeoutMs }: RefMerge) {
+  return { cwd: root, write: true, env: sloopIdentityVariables, timeoutMs: timeoutMs ?? longestGitMs };
+}
+
 async function commitMerge(merge: RefMerge & { tree: string }): Promise<RefMergeResult> {
   const parents = ["-p", merge.targetTip, "-p", merge.branchTip];
   const args = [...sloopIdentity, "commit-tree", merge.tree, ...parents, "-m", mergeMessage(merge.branch)];
-  const made = await git(args, { cwd: merge.root, write: true, env: sloopIdentityVariables });
-  if (made.code !== 0) return { kind: "failed", reason: lastLine(made.stderr, "git commit-tree failed") };
+  const made = await git(args, optionsOf(merge));
+  if (made.code !== 0) return { kind: "failed", reason: problemOf(made, "git commit-tree") };
   return { kind: "moved", tip: made.stdout.trim() };
 }
 
@@ -102,8 +148,8 @@ export async function mergeByRef(merge: RefMerge): Promise<RefMergeResult> {
     plan.kind === "fast_forward" ? { kind: "moved", tip: branchTip } : await commitMerge({ ...merge, tree: plan.tree });
   if (made.kind !== "moved") return made;
   const args = ["update-ref", "-m", `merge ${branch}`, `refs/heads/${target}`, made.tip, targetTip];
-  const swapped = await git(args, { cwd: root, write: true, env: sloopIdentityVariables });
+  const swapped = await git(args, optionsOf(merge));
   if (swapped.code === 0) return made;
   if (readBranchTip(root, target) !== targetTip) return { kind: "lost" };
-  return { kind: "failed", reason: lastLine(swapped.stderr, "git update-ref failed") };
+  return { kind: "failed", reason: problemOf(swapped, "git update-ref") };
 }

@@ -33,6 +33,9 @@ export const sloopIdentityVariables: Readonly<Record<string, string>> = {
 
 const graceMs = 2000;
 
+/** What runs hooks or filters of the repository may hang in them: after this long it is ended. */
+export const longestGitMs: number = 10 * 60_000;
+
 /** The environment of a git that the daemon runs itself. */
 export function gitEnvironment(write: boolean, extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   const add = { LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", ...(write ? {} : { GIT_OPTIONAL_LOCKS: "0" }), ...extra };
@@ -74,6 +77,18 @@ export function gitNow(args: readonly string[], cwd: string): GitResult {
     return { code: child.exitCode, stdout: child.stdout.toString(), stderr: child.stderr.toString() };
   } catch (error) {
     return startFailure(error);
+  }
+}
+
+/** The bytes that a short read prints; null when git fails. */
+export async function gitBytes(args: readonly string[], cwd: string): Promise<Buffer | null> {
+  try {
+    const env = gitEnvironment(false);
+    const child = Bun.spawn(["git", ...args], { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "ignore" });
+    const [bytes, code] = await Promise.all([child.stdout.bytes(), child.exited]);
+    return code === 0 ? Buffer.from(bytes) : null;
+  } catch {
+    return null;
   }
 }
 

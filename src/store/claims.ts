@@ -113,6 +113,16 @@ export function consumedTrigger(ownerId: string): string | null {
   }
 }
 
+/** The leases of runs that execute: a claimed one has nothing yet that could go on. */
+export function listRenewable(q: Queries): { runId: string; renewedAtMs: number }[] {
+  return q
+    .select({ runId: leases.runId, renewedAtMs: leases.renewedAtMs })
+    .from(leases)
+    .innerJoin(runs, eq(runs.id, leases.runId))
+    .where(and(isNull(runs.exitedAtMs), ne(runs.state, "claimed")))
+    .all();
+}
+
 /** Renews a lease by its own length; false when it has lapsed or is not held by that run. */
 export function renewLease(tx: Queries, runId: string, now: number): boolean {
   const renewed = tx

@@ -12,7 +12,7 @@ import type {
   VendorEvidence,
   VerdictSource,
 } from "../core/evidence.ts";
-import { appendEvidence, deleteEvidence, upsertEvidence } from "./evidence-rows.ts";
+import { appendEvidence, deleteEvidence, insertFact, upsertEvidence } from "./evidence-rows.ts";
 import type { Queries } from "./open.ts";
 import { runEvidence, runs, stageRuns } from "./tables.ts";
 
@@ -39,6 +39,7 @@ function emptyFacts(): RunFacts {
     verdicts: [],
     reports: [],
     mergeResult: null,
+    recovery: null,
     externalMerge: null,
     wip: null,
   };
@@ -75,6 +76,9 @@ const readers: Record<string, (facts: RunFacts, data: Data) => void> = {
   panel_report: (facts, data) => {
     const report = { attempt: 1, confidence: null, reason: null, ...data, stageIndex: data["stage_index"] };
     facts.reports.push(report as unknown as PanelReport);
+  },
+  recovery_classified: (facts, data) => {
+    facts.recovery = data["classification"] === "orphaned" ? "orphaned" : "resumed";
   },
   merge_result: (facts, data) => {
     facts.mergeResult = data["merged"] === true;
@@ -246,4 +250,9 @@ export function storeStall(tx: Queries, runId: string, stall: Stall, now: number
     .get();
   if (alive === undefined) return false;
   return appendEvidence(tx, { runId, kind: "output_stall", key: `output_stall:${runId}`, data: stall }, now);
+}
+
+/** Records that nobody knows how the run's agent ended. */
+export function storeOrphaned(tx: Queries, runId: string, now: number): void {
+  insertFact(tx, { runId, kind: "recovery_classified", data: { classification: "orphaned" } }, now);
 }

@@ -5,6 +5,7 @@ import type { CommitObservation, VendorEvidence } from "../core/evidence.ts";
 import type { Cooldown } from "../core/gate.ts";
 import { type Outcome, ticketAfter } from "../core/ticket.ts";
 import { consumedTrigger } from "./claims.ts";
+import { readFacts } from "./evidence.ts";
 import { deleteEvidence, insertFact, type SettlementFact } from "./evidence-rows.ts";
 import { appendEvent } from "./journal.ts";
 import type { Queries, Store } from "./open.ts";
@@ -120,10 +121,11 @@ export function abortRun(store: Store, runId: string, now: number): boolean {
 }
 
 /** What becomes of the ticket of a lease whose run has ended, or is not there; null while the run goes on. */
-function interruptedRelease(run: RunRow | null, now: number): Parameters<typeof releaseTicket>[2] | null {
+function interruptedRelease(tx: Queries, run: RunRow | null, now: number): Parameters<typeof releaseTicket>[2] | null {
   if (run === null || run.state === "aborted") return { to: "ready", requeueAtMs: now };
   if (run.exitedAtMs === null) return null;
-  return { to: releasedState(run.state as Outcome), requeueAtMs: null };
+  const cooled = run.state === "rate_limited" ? (readFacts(tx, run.id).vendor?.cooldown_until_ms ?? now) : null;
+  return { to: releasedState(run.state as Outcome), requeueAtMs: cooled };
 }
 
 /** Repairs leases whose run has ended or is gone: only another program can leave one. Returns the tickets freed. */
@@ -133,7 +135,7 @@ export function releaseInterrupted(store: Store, now: number): string[] {
   return store.write((tx) => {
     const freed: string[] = [];
     for (const lease of tx.select().from(leases).all()) {
-      const release = interruptedRelease(readRun(tx, lease.runId), now);
+      const release = interruptedRelease(tx, readRun(tx, lease.runId), now);
       if (release === null) continue;
       releaseTicket(tx, lease, release, now);
       freed.push(lease.ticketId);

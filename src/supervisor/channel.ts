@@ -2,18 +2,23 @@
 
 import type { Socket } from "bun";
 import { LineReader, LineWriter } from "../system/lines.ts";
+import { identify, processAlive } from "../system/process.ts";
 import { type ListeningSocket, listenPrivate } from "../system/socket.ts";
 import { type ChannelCommand, type ChannelEvent, parseFields } from "../system/stage-process.ts";
+
+/** What a daemon wants done to the command. */
+export type ChannelOrder = Exclude<ChannelCommand, { type: "daemon" }>;
 
 export type ChannelHandlers = {
   /** A daemon took the channel. */
   onAttach(): void;
-  onCommand(command: ChannelCommand): void;
+  onCommand(order: ChannelOrder): void;
   /** The daemon that had the channel is gone. */
   onDetach(): void;
 };
 
-type Peer = { reader: LineReader; writer: LineWriter };
+/** The daemon at the other end; its identity once it has said it. */
+type Peer = { reader: LineReader; writer: LineWriter; pid: number | null; startTime: number | null };
 
 const lineLimit = 65_536;
 const flushMs = 1000;
@@ -24,9 +29,15 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+function parseDaemon({ pid, pid_start_time: start }: Record<string, unknown>): ChannelCommand | null {
+  if (typeof pid !== "number" || (start !== null && typeof start !== "number")) return null;
+  return { type: "daemon", pid, pid_start_time: start };
+}
+
 function parseCommand(line: string | null): ChannelCommand | null {
   const fields = line === null ? null : parseFields(line);
   if (fields === null) return null;
+  if (fields["type"] === "daemon") return parseDaemon(fields);
   if (fields["type"] === "gate" || fields["type"] === "kill") return { type: fields["type"] };
   const grace = fields["grace_ms"];
   return fields["type"] === "terminate" && typeof grace === "number" && grace >= 0
@@ -66,10 +77,20 @@ export class Channel {
     return this.peer !== null;
   }
 
-  /** Whether a daemon has the channel now: everything the kernel knows already is read first. */
-  async attachedNow(): Promise<boolean> {
+  /** Who has the channel, to be compared with who has it later; null: nobody. */
+  get holder(): object | null {
+    return this.peer;
+  }
+
+  /**
+   * Whether `holder` has the channel now: everything the kernel knows already is read first, and a daemon that is dead has
+   * it no more, however long the system takes to close what it had open.
+   */
+  async heldNow(holder: object | null): Promise<boolean> {
     for (let turn = 0; turn < turnsToRead && this.attached; turn += 1) await nextTurn();
-    return this.attached;
+    const { peer } = this;
+    if (peer === null || peer !== holder) return false;
+    return peer.pid === null || (identify(peer.pid, peer.startTime) !== "gone" && processAlive(peer.pid));
   }
 
   send(event: ChannelEvent): void {
@@ -90,7 +111,7 @@ export class Channel {
       onLine: (line) => this.take(socket.data, line),
       onTooLong: () => socket.terminate(),
     });
-    socket.data = { reader, writer };
+    socket.data = { reader, writer, pid: null, startTime: null };
     if (before !== null) {
       this.detach(before);
       before.writer.endAfterFlush();
@@ -103,7 +124,13 @@ export class Channel {
 
   private take(peer: Peer, line: string | null): void {
     const command = parseCommand(line);
-    if (peer === this.peer && command !== null) this.handlers.onCommand(command);
+    if (peer !== this.peer || command === null) return;
+    if (command.type !== "daemon") {
+      this.handlers.onCommand(command);
+      return;
+    }
+    peer.pid = command.pid;
+    peer.startTime = command.pid_start_time;
   }
 
   private detach(peer: Peer | undefined): void {

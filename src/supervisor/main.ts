@@ -1,16 +1,16 @@
 // The hidden mode of the program that outlives the daemon: one stage process, watched to its end (engine.md 10.4).
 
-import { mkdirSync, writeFileSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { writeSync } from "node:fs";
 import { type Clock, openClock } from "../system/clock.ts";
-import { removeIfPresent, systemCode, writeAtomic } from "../system/files.ts";
 import { OutputLog } from "../system/output.ts";
-import { processStart, signalGroup, stopGroup } from "../system/process.ts";
-import type { ChannelCommand, ExitRecord, Greeting, SpawnFacts, SupervisorRequest } from "../system/stage-process.ts";
+import { signalGroup, stopGroup } from "../system/process.ts";
+import type { ChannelEvent, Greeting, SpawnFacts, SupervisorRequest } from "../system/stage-process.ts";
+import { watchAttendance } from "./attendance.ts";
 import { startCapture } from "./capture.ts";
-import { Channel } from "./channel.ts";
+import { Channel, type ChannelOrder } from "./channel.ts";
 import { type Command, endStragglers, startCommand } from "./command.ts";
 import { noticeOutput } from "./notice.ts";
+import { claimExecution, claimHeld, completeClaim, storeExitRecord, withdrawClaim } from "./record.ts";
 import { readRequest } from "./request.ts";
 import { trimCode } from "./trim.ts";
 
@@ -21,8 +21,10 @@ const trimAfterMs = 500;
 /** What a supervisor holds once everything but the command is ready. */
 type Post = { request: SupervisorRequest; clock: Clock; log: OutputLog; channel: Channel };
 
-/** The command, as soon as there is one; the channel may hear of it earlier. */
-type Held = { command: Command | null; facts: SpawnFacts | null };
+type ExitedEvent = Extract<ChannelEvent, { type: "exited" }>;
+
+/** The command, as soon as there is one, and its end; the channel may be taken earlier, or later. */
+type Held = { command: Command | null; facts: SpawnFacts | null; exited: ExitedEvent | null };
 
 function greet(greeting: Greeting): void {
   try {
@@ -36,20 +38,7 @@ function problemOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-const ownRecord = () => ({ supervisor_pid: process.pid, supervisor_start_time: processStart(process.pid) });
-
-/** Claims the execution: whoever finds the record there already must not start it again. */
-function claimExecution(path: string): void {
-  mkdirSync(dirname(path), { recursive: true });
-  try {
-    writeFileSync(path, `${JSON.stringify(ownRecord())}\n`, { flag: "wx" });
-  } catch (error) {
-    if (systemCode(error) === "EEXIST") throw new Error(`this execution was started before: ${path} exists`);
-    throw error;
-  }
-}
-
-function obey(command: Command, order: ChannelCommand): void {
+function obey(command: Command, order: ChannelOrder): void {
   switch (order.type) {
     case "gate":
       command.gate.open();
@@ -71,6 +60,7 @@ function takePost(request: SupervisorRequest, held: Held): Post {
     const channel: Channel = new Channel(request.channel, {
       onAttach: () => {
         if (held.facts !== null) channel.send({ type: "spawned", ...held.facts });
+        if (held.exited !== null) channel.send(held.exited);
       },
       onCommand: (order) => {
         if (held.command !== null) obey(held.command, order);
@@ -79,7 +69,7 @@ function takePost(request: SupervisorRequest, held: Held): Post {
     });
     return { request, clock: openClock(process.env), log, channel };
   } catch (error) {
-    removeIfPresent(request.startRecord);
+    withdrawClaim(request.startRecord);
     throw error;
   }
 }
@@ -93,14 +83,16 @@ function spawnFacts(command: Command, startedAtMs: number): SpawnFacts {
   };
 }
 
-async function begin(post: Post, held: Held): Promise<SpawnFacts | null> {
+async function begin(post: Post, held: Held): Promise<void> {
   const startedAtMs = post.clock.now();
+  // We may have been stopped for so long that a daemon gave us up, and somebody else has the execution.
+  if (!claimHeld(post.request.startRecord)) return;
   try {
     held.command = startCommand(post.request);
   } catch (error) {
-    removeIfPresent(post.request.startRecord);
+    withdrawClaim(post.request.startRecord);
     post.channel.send({ type: "failed", problem: problemOf(error) });
-    return null;
+    return;
   }
   const facts = spawnFacts(held.command, startedAtMs);
   held.facts = facts;
@@ -109,12 +101,11 @@ async function begin(post: Post, held: Held): Promise<SpawnFacts | null> {
   if (!post.channel.attached) held.command.gate.refuse();
   // The channel writes at the end of this turn; the record comes after it.
   await Promise.resolve();
-  writeAtomic(post.request.startRecord, `${JSON.stringify({ ...ownRecord(), ...facts })}\n`);
-  return facts;
+  completeClaim(post.request.startRecord, facts);
 }
 
-/** From the spawn to the exit record. */
-async function watch(post: Post, command: Command, facts: SpawnFacts): Promise<void> {
+/** From the spawn to the last byte of output; null when the gate was refused, for then nothing ever ran. */
+async function observe(post: Post, command: Command, facts: SpawnFacts): Promise<ExitedEvent | null> {
   const { request, clock, log, channel } = post;
   const notices = noticeOutput(() => channel.send({ type: "output", sequence: log.lastSequence }));
   const { stdout, stderr } = command;
@@ -123,16 +114,14 @@ async function watch(post: Post, command: Command, facts: SpawnFacts): Promise<v
   const { code, signal } = await command.exited;
   clearTimeout(trimming);
   const finishedAtMs = clock.now();
-  const attended = await channel.attachedNow();
+  const attendance = watchAttendance(channel, signal !== null);
   const stragglers = await endStragglers(command.pid, request.runId);
-  if (command.gate.state === "refused") {
-    removeIfPresent(request.startRecord);
-    return;
-  }
+  const attended = await attendance;
+  if (command.gate.state === "refused") return null;
   const holders = await capture.drain(drainMs);
   notices.stop();
   log.sync();
-  const record: ExitRecord = {
+  const record = {
     ...facts,
     exit_code: signal === null ? code : null,
     signal,
@@ -142,8 +131,23 @@ async function watch(post: Post, command: Command, facts: SpawnFacts): Promise<v
     last_sequence: log.lastSequence,
     attended,
   };
-  writeAtomic(request.exitRecord, `${JSON.stringify(record)}\n`, { sync: "data" });
-  channel.send({ type: "exited", record, holders });
+  return { type: "exited", record, holders };
+}
+
+/** From the spawn to the exit record. */
+async function watch(post: Post, command: Command, held: Held): Promise<void> {
+  const { request, channel } = post;
+  if (held.facts === null) return;
+  held.exited = await observe(post, command, held.facts);
+  if (held.exited === null) {
+    withdrawClaim(request.startRecord);
+    return;
+  }
+  // Told before it is written: a full disk must not keep the end from a daemon that is there, or comes while we try.
+  channel.send(held.exited);
+  // The channel writes at the end of this turn.
+  await Promise.resolve();
+  await storeExitRecord(request, held.exited.record);
 }
 
 /** A signal to everybody, as at a shutdown, ends the command; we stay to write down how. */
@@ -167,11 +171,11 @@ async function awaitDaemon({ channel, request }: Post): Promise<boolean> {
 async function supervise(post: Post, held: Held): Promise<void> {
   if (!(await awaitDaemon(post))) {
     // Nothing was spawned, so nothing has to be told.
-    removeIfPresent(post.request.startRecord);
+    withdrawClaim(post.request.startRecord);
     return;
   }
-  const facts = await begin(post, held);
-  if (facts !== null && held.command !== null) await watch(post, held.command, facts);
+  await begin(post, held);
+  if (held.command !== null) await watch(post, held.command, held);
 }
 
 /** Reads its request on standard input and carries it out. Resolves to the exit code; the caller exits with it. */
@@ -182,7 +186,7 @@ export async function superviseMain(): Promise<number> {
     return 2;
   }
   outliveSignals();
-  const held: Held = { command: null, facts: null };
+  const held: Held = { command: null, facts: null, exited: null };
   let post: Post;
   try {
     post = takePost(request, held);

@@ -8,6 +8,8 @@ export type ProcessRow = {
   processGroupId: number;
   /** Ended, and not yet waited for by its parent. */
   zombie: boolean;
+  /** Stopped by a signal, or by somebody who traces it. */
+  stopped: boolean;
   /** An opaque token: only ever compared for equality with another of the same pid. */
   start: number;
 };
@@ -21,7 +23,7 @@ function parseStat(pid: number, text: string): ProcessRow | null {
   const group = Number(fields[2]);
   const start = Number(fields[19]);
   if (state === undefined || !Number.isSafeInteger(group) || !Number.isSafeInteger(start)) return null;
-  return { pid, processGroupId: group, zombie: state === "Z" || state === "X", start };
+  return { pid, processGroupId: group, zombie: state === "Z" || state === "X", stopped: /^[Tt]/.test(state), start };
 }
 
 function readProc(pid: number): ProcessRow | null {
@@ -55,6 +57,7 @@ function askPs(args: string[]): ProcessRow[] {
           pid: Number(pid),
           processGroupId: Number(group),
           zombie: state?.startsWith("Z") ?? false,
+          stopped: state?.startsWith("T") ?? false,
           start: hashStart(start ?? ""),
         },
       ];
@@ -81,8 +84,20 @@ export function listProcesses(): ProcessRow[] {
 export function processesWith(variable: string): number[] {
   if (!linux) return [];
   const wanted = Buffer.from(`\0${variable}\0`);
-  return procPids().filter((pid) => environmentHas(pid, wanted));
+  const found: number[] = [];
+  let unclear = procPids();
+  for (let look = 0; look < execLooks && unclear.length > 0; look += 1) {
+    if (look > 0) Bun.sleepSync(execLookMs);
+    const answers = unclear.map((pid) => ({ pid, has: environmentHas(pid, wanted) }));
+    found.push(...answers.flatMap(({ pid, has }) => (has === true ? [pid] : [])));
+    unclear = answers.flatMap(({ pid, has }) => (has === null ? [pid] : []));
+  }
+  return found;
 }
+
+/** A process in the middle of an exec shows no environment for a moment. */
+const execLooks = 3;
+const execLookMs = 2;
 
 /** One for all: a look at every process of the machine should not allocate. */
 const environmentBlock = Buffer.alloc(262_144);
@@ -98,9 +113,12 @@ function readEnvironment(pid: number): Buffer {
   }
 }
 
-function environmentHas(pid: number, wanted: Buffer): boolean {
+/** Null: a program runs there that shows no environment, so far. */
+function environmentHas(pid: number, wanted: Buffer): boolean | null {
   try {
     const shown = readEnvironment(pid);
+    // Kernel threads and zombies have no program, and nothing to show.
+    if (shown.length === 0) return readlinkSync(`/proc/${pid}/exe`) === "" ? false : null;
     return shown.includes(wanted) || startsWith(shown, wanted.subarray(1));
   } catch {
     return false;

@@ -34,6 +34,11 @@ export function processAlive(pid: number): boolean {
   return row === null ? pid > 0 && pidExists(pid) : !row.zombie;
 }
 
+/** Whether a process is stopped (SIGSTOP): it does nothing until somebody lets it go on. */
+export function processStopped(pid: number): boolean {
+  return readProcess(pid)?.stopped ?? false;
+}
+
 /** The pids of a process group's members, zombies left out. */
 export function groupMembers(processGroupId: number): number[] {
   // Nearly always nobody is left, and that is told without looking through the whole table.

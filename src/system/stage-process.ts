@@ -61,7 +61,12 @@ export type ChannelEvent =
   | { type: "exited"; record: ExitRecord; holders: number[] }
   | { type: "failed"; problem: string };
 
-export type ChannelCommand = { type: "gate" } | { type: "terminate"; grace_ms: number } | { type: "kill" };
+/** `daemon`, the first of a daemon's lines, says who it is: a dead one's end of the channel may stay open for a while. */
+export type ChannelCommand =
+  | { type: "daemon"; pid: number; pid_start_time: number | null }
+  | { type: "gate" }
+  | { type: "terminate"; grace_ms: number }
+  | { type: "kill" };
 
 /** The line the supervisor writes on standard output once its channel is served; `failed` says why it never will be. */
 export type Greeting = { type: "ready" } | { type: "failed"; problem: string };

@@ -12,6 +12,7 @@ const good: End = {
   stalled: false,
   vendorClass: null,
   merged: true,
+  unresumable: false,
   exit: { ran: true, code: 0 },
   haltIndex: null,
   halted: false,
@@ -36,6 +37,7 @@ const table: [string, Partial<End>, string][] = [
 ];
 
 const halted: [string, Partial<End>, string][] = [
+  ["what the walk needs is gone", { unresumable: true, haltIndex: null, commits: none }, "needs_review"],
   ["agent failed", { exit: { ran: true, code: 3 } }, "failed"],
   ["agent killed by a signal", { exit: { ran: true, code: null } }, "failed"],
   ["later halt, certainly no commits", { commits: none }, "failed"],
@@ -59,6 +61,7 @@ const ends: fc.Arbitrary<End> = fc.record({
   stalled: fc.boolean(),
   vendorClass: fc.constantFrom(null, ...vendorClasses),
   merged: fc.boolean(),
+  unresumable: fc.boolean(),
   exit: fc.record({ ran: fc.boolean(), code: fc.constantFrom(null, 0, 1) }),
   haltIndex: fc.constantFrom(null, 0, 1),
   halted: fc.boolean(),

@@ -173,3 +173,46 @@ describe("silence", () => {
     expect(warned).toHaveLength(1);
   }, 60_000);
 });
+
+describe("wait", () => {
+  test("on a ticket that is queued waits for its first run; one that nothing asks for is refused", async () => {
+    await using scene = await newScene({ agent: sleeper });
+    await scene.post("first");
+    await until(() => scene.count("agent") === 1, "the agent");
+    await scene.post("second");
+    const waiting = scene.wait("TICK-2");
+    await scene.post("third", "", ["--manual"]);
+    const refusal = await scene.sloop(["wait", "TICK-3"]);
+    expect(refusal.code).toBe(1);
+    expect(refusal.stderr).toContain("has no runs yet");
+    expect(refusal.stderr).toContain("`sloop list` says why");
+    await Bun.write(join(scene.outside, "go"), "");
+    expect(await waiting).toBe(0);
+  }, 60_000);
+});
+
+describe("post", () => {
+  test("says when the agent's program is not there, and posts all the same", async () => {
+    await using scene = await newScene();
+    scene.write(
+      ".agents/sloop/config.yaml",
+      'version: 1\nagent: { default_target: x, targets: { x: { cmd: [no-such-agent-program, "{prompt}"] } } }\n',
+    );
+    const ran = await scene.sloop(["post", scene.ticket("first"), "--manual"]);
+    expect(ran.code).toBe(0);
+    expect(ran.stderr).toContain("agent target `x` starts `no-such-agent-program`, which is not on your PATH");
+  }, 60_000);
+});
+
+describe("daemon restart", () => {
+  test("is refused while the configuration is broken, and the daemon serves on", async () => {
+    await using scene = await newScene();
+    const { pid } = await scene.data(["daemon"]);
+    scene.write(".agents/sloop/flows/broken.yaml", "stages: 7\n");
+    const ran = await scene.sloop(["daemon", "restart"]);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain("broken.yaml");
+    expect(await scene.data(["daemon"])).toMatchObject({ pid, started: false });
+    expect((await scene.data(["status"]))["daemon"]).toMatchObject({ draining: false });
+  }, 60_000);
+});

@@ -126,6 +126,7 @@ export function liveRun(runId: string, ticketId: string, changes: Partial<LiveRu
     runId,
     ticketId,
     supervised: true,
+    leaseDenied: false,
     recovering: false,
     suspectedDead: false,
     cancelling: false,
