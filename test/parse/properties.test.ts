@@ -1,6 +1,6 @@
 // The invariants of files.md 16 that hold for every text.
 
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { SloopError } from "../../src/core/errors.ts";
 import type { Flow, Reviewer, Stage } from "../../src/core/flow.ts";
@@ -11,6 +11,8 @@ import { parseProject } from "../../src/parse/project.ts";
 import { stampTicket } from "../../src/parse/stamp.ts";
 import { rawTestCommand } from "../../src/parse/templates.ts";
 import { parseTicket, salvageTicket } from "../../src/parse/ticket.ts";
+
+setDefaultTimeout(60_000);
 
 /** Runs a parser; only its own refusal may be thrown. */
 function attempt<T>(action: () => T): T | null {

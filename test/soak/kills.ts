@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { newScene, type Scene } from "../support/scene.ts";
 import { until } from "../support/until.ts";
 
-/** Every execution says so outside, prints what depends on nothing but its place in the walk, and takes a moment. */
+/**
+ * Every execution says so outside, prints what depends on nothing but its place in the walk, and takes a moment. A report
+ * whose daemon died before it answered is made again, as a careful agent would.
+ */
 const mark = 'echo "$SLOOP_RUN_ID $SLOOP_STAGE $SLOOP_ATTEMPT $0" >> OUTSIDE/starts';
 const agent = `
 echo "$SLOOP_RUN_ID $SLOOP_STAGE $SLOOP_ATTEMPT agent" >> "$COUNT/starts"
@@ -20,7 +23,7 @@ stages:
     action: { exec: [sh, -c, '${mark}; echo "testing $SLOOP_ATTEMPT"; sleep 0.05; test "$SLOOP_ATTEMPT" != 1', action] }
     fail_action: { return_to: build, attempts: 1 }
   - name: review
-    action: { exec: [sh, -c, '${mark}; sleep 0.03; sloop verdict pass --reason fine > OUTSIDE/said || exit 9; exit 5', action] }
+    action: { exec: [sh, -c, '${mark}; sleep 0.03; for n in 1 2 3; do sloop verdict pass --reason fine > OUTSIDE/said 2>&1 && break; done; exit 5', action] }
     result_check: reported
   - name: judge
     action: { exec: [sh, -c, '${mark}; echo ready', action] }
@@ -28,8 +31,8 @@ stages:
   - { name: sync, action: { builtin: sync } }
   - { name: merge, action: { builtin: merge } }
 `;
-const config = `    yes: { cmd: [sh, -c, '${mark}; sleep 0.03; sloop verdict pass --reason good > OUTSIDE/said', yes, "{prompt}"] }
-    no: { cmd: [sh, -c, '${mark}; sleep 0.03; sloop verdict fail --reason bad > OUTSIDE/said', no, "{prompt}"] }
+const config = `    yes: { cmd: [sh, -c, '${mark}; sleep 0.03; for n in 1 2 3; do sloop verdict pass --reason good > OUTSIDE/said 2>&1 && break; done', yes, "{prompt}"] }
+    no: { cmd: [sh, -c, '${mark}; sleep 0.03; for n in 1 2 3; do sloop verdict fail --reason bad > OUTSIDE/said 2>&1 && break; done', no, "{prompt}"] }
 `;
 
 type Row = Record<string, unknown>;

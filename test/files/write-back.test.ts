@@ -1,0 +1,187 @@
+// files.md 6.4: a post's three writes (file, row, trigger) against an editor, a failing rename and a failing database.
+
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Store } from "../../src/store/open.ts";
+import { indexProject } from "../../src/store/projects.ts";
+import { ask, refusedWith } from "../support/ask.ts";
+import { openContext, type TestDaemon } from "../support/context.ts";
+import { newScene } from "../support/scene.ts";
+import { folder, valid } from "./posting.ts";
+
+setDefaultTimeout(60_000);
+
+let daemon: TestDaemon;
+let file: string;
+let directory: string;
+beforeEach(async () => {
+  const base = await openContext({ ticketDir: folder });
+  daemon = {
+    ...base,
+    [Symbol.dispose]: base[Symbol.dispose],
+    flows: new Map([["default", { name: "default", stages: [] }]]),
+  };
+  daemon.store.write((tx) => indexProject(tx, { id: "default", filePath: "p.md", title: "P" }, 1));
+  directory = join(daemon.root, folder);
+  mkdirSync(directory, { recursive: true });
+  file = join(directory, "one.md");
+  writeFileSync(file, valid());
+});
+afterEach(() => daemon[Symbol.dispose]());
+
+const rows = () => daemon.store.sqlite.query("select id, name from tickets").all() as { id: string; name: string }[];
+const triggers = () => daemon.store.sqlite.query("select * from triggers").all();
+const counters = () => daemon.store.sqlite.query("select * from id_counters").all();
+const temporaries = () => readdirSync(directory).filter((name) => name.endsWith(".tmp"));
+
+/** The same daemon, with something happening around its transactions. */
+function around(moments: { before?: () => void; after?: () => void }): TestDaemon {
+  const { store } = daemon;
+  const write: Store["write"] = (body) => {
+    moments.before?.();
+    const result = store.write(body);
+    moments.after?.();
+    return result;
+  };
+  return { ...daemon, [Symbol.dispose]: () => undefined, store: { ...store, write } };
+}
+
+const post = (to: TestDaemon) => ask(to, "post", { file: `${folder}/one.md`, trigger: { kind: "auto" } });
+
+const edited = valid("name: Edited");
+
+/** Two ways in which editors save. */
+const saves: [how: string, save: () => void][] = [
+  ["in place", () => writeFileSync(file, edited)],
+  [
+    "by renaming",
+    () => {
+      writeFileSync(`${file}.swp`, edited);
+      renameSync(`${file}.swp`, file);
+    },
+  ],
+];
+
+function expectNothing(): void {
+  expect([rows(), triggers(), counters(), temporaries()]).toEqual([[], [], [], []]);
+}
+
+describe("an edit", () => {
+  test.each(saves)("B67: saved %s between reading and committing is a conflict", async (_how, save) => {
+    await expect(post(around({ before: save }))).rejects.toMatchObject(
+      refusedWith("conflict", "source version conflict", `${folder}/one.md`) as object,
+    );
+    expect(readFileSync(file, "utf8")).toBe(edited);
+    expectNothing();
+  });
+
+  test.each(saves)("saved %s between committing and renaming stands; posting again repairs", async (_how, save) => {
+    await expect(post(around({ after: save }))).rejects.toMatchObject(
+      refusedWith("conflict", "source version conflict", "`TICK-1` is registered") as object,
+    );
+    expect(readFileSync(file, "utf8")).toBe(edited);
+    expect(temporaries()).toEqual([]);
+    expect(rows()).toEqual([{ id: "TICK-1", name: "A ticket" }]);
+    const reply = await post(daemon);
+    expect(reply).toMatchObject({ created: false, file_rewritten: true, ticket: { id: "TICK-1", name: "Edited" } });
+    expect(readFileSync(file, "utf8")).toContain("\nid: TICK-1\n");
+    expect(triggers()).toHaveLength(1);
+  });
+
+  test("a file that is gone between reading and committing", async () => {
+    await expect(post(around({ before: () => rmSync(file) }))).rejects.toMatchObject(
+      refusedWith("conflict", "source version conflict") as object,
+    );
+    expectNothing();
+  });
+});
+
+describe("a failing rename", () => {
+  test.each<[how: string, fail: () => void]>([
+    ["the prepared text is gone", () => rmSync(join(directory, temporaries()[0]!))],
+    [
+      "a directory stands there",
+      () => {
+        rmSync(file);
+        mkdirSync(file);
+      },
+    ],
+  ])("%s: the row exists, nothing is left over, posting again repairs", async (_how, fail) => {
+    await expect(post(around({ after: fail }))).rejects.toMatchObject({
+      message: expect.stringContaining("`TICK-1` is registered"),
+    });
+    expect([rows().length, temporaries()]).toEqual([1, []]);
+    if (statSync(file).isDirectory()) {
+      rmSync(file, { recursive: true });
+      writeFileSync(file, valid());
+    }
+    expect(readFileSync(file, "utf8")).toBe(valid());
+    expect(await post(daemon)).toMatchObject({ created: false, file_rewritten: true, ticket: { id: "TICK-1" } });
+    expect(triggers()).toHaveLength(1);
+  });
+
+  test("a commit that fails leaves the file and no temporary", async () => {
+    daemon.store.sqlite.run(
+      "create trigger sabotage before insert on triggers begin select raise(abort, 'sabotaged'); end",
+    );
+    await expect(post(daemon)).rejects.toThrow("sabotaged");
+    expect(readFileSync(file, "utf8")).toBe(valid());
+    expectNothing();
+  });
+
+  test("a text that cannot be written beside the file", async () => {
+    const stem = "x".repeat(240);
+    file = join(directory, `${stem}.md`);
+    writeFileSync(file, valid());
+    const reply = await ask(daemon, "post", { file: `${folder}/${stem}.md`, trigger: { kind: "auto" } });
+    expect(reply.file_rewritten).toBe(true);
+    expect(temporaries()).toEqual([]);
+  });
+});
+
+test("the stamped file has the permission bits of the old one", async () => {
+  chmodSync(file, 0o640);
+  await post(daemon);
+  expect(statSync(file).mode & 0o7777).toBe(0o640);
+});
+
+/** Saves one version after another, each without the stamped keys, and looks whether the one before is still there. */
+const editor = `
+const { readFileSync, renameSync, writeFileSync, existsSync } = require("node:fs");
+const [file, stop] = process.argv.slice(1);
+const text = (n) => "---\\nname: Version " + n + "\\nblocked_by: []\\n---\\nversion " + n + ".\\n";
+let n = 0;
+for (; !existsSync(stop); n += 1) {
+  if (n % 2 === 0) writeFileSync(file, text(n));
+  else { writeFileSync(file + ".swp", text(n)); renameSync(file + ".swp", file); }
+  const until = performance.now() + Math.random() * 3;
+  while (performance.now() < until);
+  const found = readFileSync(file, "utf8");
+  if (!found.endsWith("version " + n + ".\\n")) { console.log("LOST " + n + ": " + found); process.exit(1); }
+}
+console.log("saved " + n);
+`;
+
+test("an editor that never stops loses nothing to posts through the binary", async () => {
+  await using scene = await newScene();
+  await scene.data(["pause"]);
+  const path = scene.ticket("one");
+  const stop = join(scene.dir, "stop");
+  const child = Bun.spawn([process.execPath, "-e", editor, join(scene.root, path), stop], { stdout: "pipe" });
+  const codes = new Set<string>();
+  let stamped = 0;
+  for (let round = 0; round < 80 && child.exitCode === null; round += 1) {
+    const ran = await scene.sloop(["--json", "post", path]);
+    if (ran.code === 0) stamped += 1;
+    else codes.add((JSON.parse(ran.stderr) as { error: { code: string } }).error.code);
+  }
+  writeFileSync(stop, "");
+  const said = await child.stdout.text();
+  expect(said).toStartWith("saved ");
+  expect(stamped).toBeGreaterThan(0);
+  // Caught in the middle of a save, or by one: told so, whichever it was.
+  for (const code of codes) expect(["conflict", "invalid_arguments", "not_found"]).toContain(code);
+  expect(scene.query("select id from tickets")).toEqual([{ id: "TICK-1" }]);
+  expect(readdirSync(join(scene.root, folder)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+});
