@@ -1,0 +1,3 @@
+// The rival of `sloop --version`: a compiled program that does nothing.
+
+export {};
