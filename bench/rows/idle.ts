@@ -7,7 +7,8 @@ import { activity, cpuTicks, residentMib } from "../process-facts.ts";
 import { atMost, makeRow } from "../row.ts";
 import { pipelinedRate, statusLine } from "../wire.ts";
 
-const restMs = 3000;
+/** Past the moment at which the daemon has given back what only its start needed. */
+const restMs = 5000;
 
 async function watch({ pid }: Place, seconds: number) {
   const ticks = cpuTicks(pid);

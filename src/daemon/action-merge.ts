@@ -1,28 +1,35 @@
 // `merge`: the run branch into its target branch, landed whole or not at all (engine.md 11.8).
 
 import type { StageProcess } from "../core/evidence.ts";
-import { abortMerge, checkoutReady, findMergeCheckout, overwrittenPaths } from "../git/checkout.ts";
-import { observeCommits, readBranchTip } from "../git/inspect.ts";
-import { inspectLeftoverMerge, undoFailedMerge } from "../git/leftover.ts";
-import { conflictReason, type MergePlan, mergeArgv, mergeByRef, overwriteReason, planMerge } from "../git/merge.ts";
-import { type GatedGit, lastLine, startGatedGit } from "../git/run.ts";
+import { checkoutReady, findMergeCheckout } from "../git/checkout.ts";
+import { isAncestor, observeCommits, readBranchTip, readHead } from "../git/inspect.ts";
+import { mergeInProgress, undoFailedMerge } from "../git/leftover.ts";
+import {
+  conflictReason,
+  guardedMergeArgv,
+  type MergePlan,
+  mergeByRef,
+  movedCode,
+  overwriteReason,
+  planMerge,
+} from "../git/merge.ts";
+import { overwrittenPaths } from "../git/overwrite.ts";
+import { type GatedGit, lastLine, longestGitMs, startGatedGit } from "../git/run.ts";
 import { clearStageProcess, readFacts, storeStageProcess } from "../store/evidence.ts";
-import { identify, processAlive, processStart, stopGroup } from "../system/process.ts";
+import { processStart, stopGroup } from "../system/process.ts";
 import type { Daemon } from "./context.ts";
 import { requireNotCancelled } from "./execute.ts";
-import { openQueueLock } from "./merge-lock.ts";
+import { followSwap, type MergeResult, settleLeftover } from "./merge-leftover.ts";
+import { asOpenMerge, mergeLock } from "./merge-lock.ts";
 import { fail, pass, timed } from "./reading.ts";
 import type { DrivenRun, Execution, Reading } from "./stage.ts";
-import { WalkError } from "./walk-end.ts";
 
-/** Held over every look at and change of a merge checkout. */
-export const mergeLock = openQueueLock();
+export { clearLeftoverMerge } from "./merge-leftover.ts";
+export { mergeLock } from "./merge-lock.ts";
 
-const longestMergeMs = 10 * 60_000;
-const pollMs = 100;
 const mostSwaps = 10;
 
-type Result = { passed: boolean; exitCode: number | null; reason: string | null };
+type Result = MergeResult;
 type Merge = { daemon: Daemon; execution: Execution; ffOnly: boolean };
 type Tips = { targetTip: string; branchTip: string };
 
@@ -72,12 +79,15 @@ async function swap(
   await daemon.hook(`after-stage-process-checkpoint-${stage.name}`);
   requireNotCancelled(daemon, run.runId);
   const { root } = daemon.paths;
+  // Somebody may have checked the target out since it was looked for: then git merges there.
+  if (findMergeCheckout(root, run.targetBranch) !== null) return null;
   const moved = await mergeByRef({ root, target: run.targetBranch, branch: run.branch, ...tips, plan });
   if (moved.kind === "lost") return null;
   if (moved.kind === "failed") {
     await daemon.hook("after-failed-merge-process-exit");
     return fail(moved.reason);
   }
+  await followSwap(daemon, run, tips.targetTip);
   storeCompleted(merge, { ...checkpoint, process_group_id: 0 }, tips);
   await daemon.hook("after-successful-merge-process-exit");
   return pass;
@@ -90,21 +100,23 @@ async function waitFor(git: GatedGit, graceMs: number): Promise<Ended> {
   const timer = setTimeout(() => {
     timedOut = true;
     void git.stop(graceMs);
-  }, longestMergeMs);
+  }, longestGitMs);
   const { code, output } = await git.exited;
   clearTimeout(timer);
+  // What a hook left running in git's group is ended with it.
+  await stopGroup(git.pid, 0);
   return { code, output, timedOut };
 }
 
-/** Starts git behind its gate, makes it known, and lets it run. Null: it was not let run, and why has been thrown. */
-async function startKnown(
-  merge: Merge,
-  checkout: string,
-  tips: Tips,
-): Promise<{ git: GatedGit; checkpoint: StageProcess }> {
+type Started = { git: GatedGit; checkpoint: StageProcess };
+
+/** Starts git behind its gate, makes it known, and lets it run; throws when it may not. */
+async function startKnown(merge: Merge, checkout: string, tips: Tips): Promise<Started> {
   const { daemon, execution, ffOnly } = merge;
   const { run, stage } = execution;
-  const git = startGatedGit(mergeArgv({ branch: run.branch, branchTip: tips.branchTip, ffOnly }), checkout);
+  const { targetTip, branchTip } = tips;
+  const command = { target: run.targetBranch, targetTip, branch: run.branch, branchTip, ffOnly };
+  const git = startGatedGit(guardedMergeArgv(command), checkout);
   const checkpoint = checkpointOf(merge, tips, { pid: git.pid, pid_start_time: git.pidStartTime });
   try {
     store(merge, checkpoint);
@@ -114,7 +126,6 @@ async function startKnown(
     await git.stop(0);
     throw error;
   }
-  git.open();
   return { git, checkpoint };
 }
 
@@ -125,33 +136,89 @@ async function inTheWay(checkout: string, tips: Tips, plan: MergePlan): Promise<
   return paths === null || paths.length === 0 ? null : overwriteReason(checkout, paths);
 }
 
-/** The target is checked out: git merges there, or leaves everything as it was. */
-async function mergeIn(merge: Merge, checkout: string, tips: Tips, plan: MergePlan): Promise<Result> {
+/** A branch that is being rebased or bisected is in use, but HEAD stands elsewhere. */
+function detached(checkout: string, target: string): string | null {
+  const head = readHead(checkout);
+  if (head !== null && "branch" in head) return null;
+  return `${checkout} is not ready: HEAD is detached there in the middle of work on \`${target}\``;
+}
+
+/** Whether the run's commits are in the target branch now: git's word alone does not tell. */
+async function landed({ daemon, execution }: Merge, { branchTip }: Tips): Promise<boolean> {
+  const { root } = daemon.paths;
+  const tip = readBranchTip(root, execution.run.targetBranch);
+  return tip !== null && (await isAncestor(root, branchTip, tip)) === true;
+}
+
+/** Whether the checkout or the target has moved since it was looked at: the merge lost a race and is worth another try. */
+function overtaken({ daemon, execution }: Merge, checkout: string, { targetTip }: Tips): boolean {
+  const { targetBranch } = execution.run;
+  const head = readHead(checkout);
+  const there = head !== null && "branch" in head && head.branch === targetBranch;
+  return !there || readBranchTip(daemon.paths.root, targetBranch) !== targetTip;
+}
+
+type Judged = { kind: "landed" } | { kind: "lost" } | { kind: "failed"; reason: string };
+
+/** What a git that has ended came to; the checkout is whole after that. */
+async function judge(merge: Merge, checkout: string, tips: Tips, ended: Ended): Promise<Judged> {
+  const { root } = merge.daemon.paths;
+  const kept = { targetHead: tips.targetTip, branchTip: tips.branchTip, completedTarget: null };
+  // Also when git was ended in a hook that runs after the merge: all it had still to do was to forget its own notes.
+  if (await landed(merge, tips)) {
+    if (ended.code !== 0 && mergeInProgress(checkout)) await undoFailedMerge(root, checkout, kept);
+    return { kind: "landed" };
+  }
+  if (ended.code === movedCode) return { kind: "lost" };
+  const left = await undoFailedMerge(root, checkout, kept);
+  if (left !== null) return { kind: "failed", reason: left };
+  if (ended.timedOut) return { kind: "failed", reason: "git merge did not end within 10 minutes; a hook may hang" };
+  if (overtaken(merge, checkout, tips)) return { kind: "lost" };
+  return { kind: "failed", reason: explain(ended, merge.execution.run) };
+}
+
+type Outcome = { judged: Judged; checkpoint: StageProcess };
+
+/** From a git behind its gate to a checkout that is whole: landed, or as it was. */
+async function runGit(merge: Merge, checkout: string, tips: Tips): Promise<Outcome> {
   const { daemon, execution } = merge;
-  const problem = (await checkoutReady(checkout)) ?? (await inTheWay(checkout, tips, plan));
+  return asOpenMerge(execution.run.runId, async (known) => {
+    const { git, checkpoint } = await startKnown(merge, checkout, tips);
+    known.open = true;
+    git.open();
+    const ended = await waitFor(git, daemon.config.cancelGraceMs);
+    return { judged: await judge(merge, checkout, tips, ended), checkpoint };
+  });
+}
+
+/** The target is checked out: git merges there, or leaves everything as it was. Null: lost, look again. */
+async function mergeIn(merge: Merge, checkout: string, tips: Tips, plan: MergePlan): Promise<Result | null> {
+  const { daemon, execution } = merge;
+  const { run } = execution;
+  const problem =
+    (await checkoutReady(checkout)) ?? detached(checkout, run.targetBranch) ?? (await inTheWay(checkout, tips, plan));
   if (problem !== null) return fail(problem);
-  const { git, checkpoint } = await startKnown(merge, checkout, tips);
-  const { code, output, timedOut } = await waitFor(git, daemon.config.cancelGraceMs);
-  // What a hook left running in git's group is ended with it.
-  await stopGroup(git.pid, 0);
-  if (code === 0) {
+  const { judged, checkpoint } = await runGit(merge, checkout, tips);
+  if (judged.kind === "landed") {
     storeCompleted(merge, checkpoint, tips);
     await daemon.hook("after-successful-merge-process-exit");
     return pass;
   }
-  const kept = { targetHead: tips.targetTip, branchTip: tips.branchTip, completedTarget: null };
-  const left = await undoFailedMerge(daemon.paths.root, checkout, kept);
+  if (judged.kind === "lost") {
+    // A crash from here on finds nothing to judge.
+    daemon.store.write((tx) => clearStageProcess(tx, run.runId));
+    return null;
+  }
   await daemon.hook("after-failed-merge-process-exit");
-  if (left !== null) return fail(left);
-  if (timedOut) return fail("git merge did not end within 10 minutes; a hook may hang");
-  return fail(explain(output, execution.run.branch));
+  return fail(judged.reason);
 }
 
 /** Git's advice to a person who would finish the merge by hand; nobody will, it is undone. */
 const advice = /^(Not committing merge|Automatic merge went well)/;
 
 /** Git's own words, or a hook's; the paths it would not overwrite are listed on lines of their own. */
-function explain(output: string, branch: string): string {
+function explain({ code, output }: Ended, { branch, targetBranch }: DrivenRun): string {
+  if (code === 0) return `git merge ended well, but \`${targetBranch}\` does not contain what ${branch} holds`;
   const lines = output.split("\n").filter((line) => !advice.test(line));
   const at = lines.findIndex((line) => line.includes("would be overwritten by merge"));
   if (at < 0) return lastLine(lines.join("\n"), `git could not merge ${branch}`);
@@ -189,73 +256,21 @@ async function land(merge: Merge): Promise<Result> {
   return fail(`branch \`${execution.run.targetBranch}\` moved ${mostSwaps} times while it was merged into`);
 }
 
-/** Waits until an earlier daemon's git is gone; its pid may still be at work in the checkout. */
-async function awaitLeftover(daemon: Daemon, process: StageProcess): Promise<void> {
-  // A compare-and-swap has no process of its own; the daemon that made it is gone.
-  if (process.process_group_id === 0) return;
-  const there = () => identify(process.pid, process.pid_start_time);
-  // A zombie that nobody reaps still matches, but does nothing any more.
-  while (there() === "matches" && processAlive(process.pid)) await Bun.sleep(pollMs);
-  if (there() === "unverifiable") {
-    throw new WalkError(`process ${process.pid} may still be merging and cannot be identified`);
-  }
-  daemon.log.info("sloop::recovery", "supervised_run_exit_observed", { pid: process.pid });
-}
-
-/** Decides from git what an interrupted merge came to; null: it may be tried again. */
-async function settleLeftover(daemon: Daemon, run: DrivenRun, process: StageProcess): Promise<Result | null> {
-  if (process.merge === undefined) return null;
-  await awaitLeftover(daemon, process);
-  const { root } = daemon.paths;
-  const checkout = process.process_group_id === 0 ? null : findMergeCheckout(root, run.targetBranch);
-  const { target_head: targetHead, branch_tip: branchTip, completed_target: completedTarget } = process.merge;
-  const checkpoint = { targetHead, branchTip, completedTarget };
-  const verdict = await inspectLeftoverMerge({
-    root,
-    checkout,
-    target: run.targetBranch,
-    branch: run.branch,
-    checkpoint,
-  });
-  switch (verdict) {
-    case "done":
-      return pass;
-    case "unsafe":
-      return fail("an interrupted merge left a state that only a person can judge");
-    case "abort_then_retry":
-      if (checkout !== null) await abortMerge(checkout);
-      break;
-    case "retry":
-      break;
-  }
-  daemon.store.write((tx) => clearStageProcess(tx, run.runId));
-  return null;
-}
-
-/**
- * Of a cancelled run that an earlier daemon was merging: gives up what is left of the merge in the checkout. Its git may
- * have been ended in the middle, by the cancel itself.
- */
-export function clearLeftoverMerge(daemon: Daemon, run: DrivenRun): Promise<void> {
-  return mergeLock.run(async () => {
-    const { process } = readFacts(daemon.store.db, run.runId);
-    if (process?.merge === undefined) return;
-    await settleLeftover(daemon, run, process);
-  });
-}
-
 /** Lands the run branch; what an earlier daemon left of this very execution is judged first. */
 export function mergeAction(daemon: Daemon, execution: Execution, ffOnly: boolean): Promise<Reading> {
   const { run, stage, attempt: number } = execution;
   const merge = { daemon, execution, ffOnly };
   return timed(daemon, () =>
-    mergeLock.run(async () => {
-      const { process } = readFacts(daemon.store.db, run.runId);
-      const ours = process?.stage === stage.name && process.attempt === number ? process : null;
-      const settled = ours === null ? null : await settleLeftover(daemon, run, ours);
-      if (settled !== null) return settled;
-      requireNotCancelled(daemon, run.runId);
-      return land(merge);
-    }),
+    mergeLock.run(
+      async () => {
+        const { process } = readFacts(daemon.store.db, run.runId);
+        const ours = process?.stage === stage.name && process.attempt === number ? process : null;
+        const settled = ours === null ? null : await settleLeftover(daemon, run, ours);
+        if (settled !== null) return settled;
+        requireNotCancelled(daemon, run.runId);
+        return land(merge);
+      },
+      () => requireNotCancelled(daemon, run.runId),
+    ),
   );
 }

@@ -18,7 +18,9 @@ import { WalkError } from "./walk-end.ts";
 type Plan = { kind: "merge"; oid: string } | { kind: "passed" } | { kind: "failed"; reason: string };
 
 async function readTargetTip(daemon: Daemon, { run }: Execution): Promise<string | null> {
-  return mergeLock.run(async () => readBranchTip(daemon.paths.root, run.targetBranch));
+  const read = async () => readBranchTip(daemon.paths.root, run.targetBranch);
+  // A merge in somebody's checkout may take long; a cancelled run does not wait for it.
+  return mergeLock.run(read, () => requireNotCancelled(daemon, run.runId));
 }
 
 /** Decides what is to be done, after clearing what an interrupted sync left in the worktree. */

@@ -3,6 +3,8 @@
 const firstMs = 1000;
 const longestMs = 60_000;
 
+export type BackoffLimits = { firstMs: number; longestMs: number };
+
 /** In memory only, on the wall clock: 1 s after the first aborted launch, doubling to 60 s, cleared by a start. */
 export type Backoff = {
   /** Whether the ticket must still be left alone. */
@@ -12,14 +14,14 @@ export type Backoff = {
   clear(ticketId: string): void;
 };
 
-/** `now` gives wall-clock milliseconds. */
-export function openBackoff(now: () => number): Backoff {
+/** `now` gives wall-clock milliseconds; the limits are the first and the longest delay in ms. */
+export function openBackoff(now: () => number, limits: BackoffLimits = { firstMs, longestMs }): Backoff {
   const entries = new Map<string, { until: number; delayMs: number }>();
   return {
     holds: (ticketId) => (entries.get(ticketId)?.until ?? 0) > now(),
     fail(ticketId) {
       const before = entries.get(ticketId)?.delayMs;
-      const delayMs = before === undefined ? firstMs : Math.min(before * 2, longestMs);
+      const delayMs = before === undefined ? limits.firstMs : Math.min(before * 2, limits.longestMs);
       entries.set(ticketId, { until: now() + delayMs, delayMs });
       return delayMs;
     },

@@ -15,13 +15,14 @@ export type TokenScope = { runId: string; stage: string; stageIndex: number; att
 /** A run's live credential: one per run, replaced by the next and dead at settlement. */
 export type Credential = { token: string; socketPath: string; scope: TokenScope };
 
-/** Where a run's worker socket listens; given by server/serve.ts, since doors lie above the daemon. */
-export type WorkerDoor = {
+/** A socket that is listened on; opened by functions from server/serve.ts, since doors lie above the daemon. */
+export type Door = {
   close(): void;
   /** Listens anew where the socket file was taken away; true when it was. Throws as opening does. */
   rebind?(): boolean;
 };
-export type OpenWorkerDoor = (socketPath: string, runId: string) => WorkerDoor;
+/** Opens the socket of a run's worker. */
+export type OpenWorkerDoor = (socketPath: string, runId: string) => Door;
 
 /** What memory knows of the agent that a run stands on: the baseline of its silence. */
 export type Silence = {
@@ -31,6 +32,9 @@ export type Silence = {
   lastOutputAtMs: number;
   lastOutputSequence: number | null;
 };
+
+/** A process whose end is waited for; `seenGone`: it was gone, or a zombie, at the last tick. */
+export type WatchedProcess = Pick<Supervised, "pid" | "pidStartTime" | "giveUp"> & { seenGone?: boolean };
 
 /** One unsettled run in memory; rebuilt from the database at start. */
 export type LiveRun = {
@@ -42,11 +46,11 @@ export type LiveRun = {
   /** Its process was gone, or a zombie, at the last tick. */
   suspectedDead: boolean;
   /** The process whose end is waited for, from its checkpoint to its end. */
-  watched?: Pick<Supervised, "pid" | "pidStartTime" | "giveUp"> | null;
+  watched?: WatchedProcess | null;
   cancelling: boolean;
   stalling: boolean;
   credential: Credential | null;
-  door: WorkerDoor | null;
+  door: Door | null;
   silence: Silence | null;
   /** Waits for the first process of the run. */
   booted: BootedSupervisor | null;

@@ -3,8 +3,9 @@
 import { gitDirectoryPresent } from "../git/inspect.ts";
 import { openHooks } from "../system/hooks.ts";
 import { openBackoff } from "./backoff.ts";
-import type { Daemon, DaemonEnd, OpenWorkerDoor } from "./context.ts";
+import type { Daemon, DaemonEnd, Door, OpenWorkerDoor } from "./context.ts";
 import { openDispatcher } from "./dispatcher.ts";
+import { type DoorWatch, openDoorWatch } from "./doors.ts";
 import { openMergeWatch } from "./external-merge.ts";
 import type { Launcher } from "./launch.ts";
 import { checkLiveness } from "./liveness.ts";
@@ -22,7 +23,7 @@ export type DaemonOptions = {
   executable: string;
   env: Readonly<Record<string, string | undefined>>;
   /** Doors lie above the daemon, so it is given them. */
-  openOperatorDoor: (daemon: Daemon) => { close(): void };
+  openOperatorDoor: (daemon: Daemon) => Door;
   openWorkerDoor: (daemon: Daemon) => OpenWorkerDoor;
 };
 
@@ -94,15 +95,26 @@ function assemble({ ground, options, close }: Parts): { daemon: Daemon; schedule
   return { daemon, scheduler, launcher };
 }
 
-function startTick(launcher: Launcher): ReturnType<typeof setInterval> {
+/** Every 2 s, within the queue like everything else; one that has to wait is not followed by another. */
+function startTick(launcher: Launcher, doors: DoorWatch): ReturnType<typeof setInterval> {
   const { daemon } = launcher;
+  let waiting = false;
   return setInterval(() => {
     if (!gitDirectoryPresent(daemon.paths.root)) {
       daemon.log.error("sloop::dispatcher", "project_root_missing", { root: daemon.paths.root });
       daemon.shutDown();
       return;
     }
-    void checkLiveness(launcher).then(() => daemon.poke());
+    // Outside the queue: also a daemon that is busy must stay reachable.
+    doors.look();
+    if (waiting) return;
+    waiting = true;
+    void daemon
+      .enqueue(() => checkLiveness(launcher, "tick"))
+      .finally(() => {
+        waiting = false;
+        if (!daemon.conditions.stopping) daemon.poke();
+      });
   }, tickMs);
 }
 
@@ -114,7 +126,7 @@ export function openDaemon(ground: Ground, options: DaemonOptions): RunningDaemo
   const door = options.openOperatorDoor(daemon);
   daemon.log.info("sloop::daemon", "daemon_started");
   recoverRuns(launcher);
-  const tick = startTick(launcher);
+  const tick = startTick(launcher, openDoorWatch(daemon, door));
   close = (why) => {
     close = () => undefined;
     daemon.conditions.stopping = true;

@@ -56,9 +56,17 @@ export function spawnedFrom(facts: SpawnFacts): Spawned {
 export const recordWaitMs = 2000;
 export const lookMs = 100;
 
-/** The exit record at `path` if it is of this very process, else null. */
+function readable(path: string): ExitRecord | null {
+  try {
+    return readExitRecord(path);
+  } catch {
+    return null;
+  }
+}
+
+/** The exit record at `path` if it is of this very process, else null, also where it cannot be read. */
 export function matchingRecord(path: string, spawned: Pick<Spawned, "pid" | "pidStartTime">): ExitRecord | null {
-  const record = readExitRecord(path);
+  const record = readable(path);
   if (record === null || record.pid !== spawned.pid) return null;
   return record.pid_start_time === spawned.pidStartTime ? record : null;
 }

@@ -10,13 +10,14 @@ import { identify } from "../system/process.ts";
 import type { ExitRecord } from "../system/stage-process.ts";
 import type { Daemon } from "./context.ts";
 import { restoreCredential } from "./credential.ts";
-import { isLost, type Phase, type ProcessFacts, recordsOf } from "./records.ts";
+import { isLost, knownProcess, type Phase, type ProcessFacts, recordsOf } from "./records.ts";
 import type { Execution } from "./stage.ts";
 import { stopRecordedProcess } from "./stop-process.ts";
 import {
   type Adoption,
   attachSupervised,
   awaitStartRecord,
+  type Ending,
   type ExitFacts,
   exitFacts,
   readExitRecord,
@@ -156,6 +157,17 @@ function factsOf(job: Job, facts: ExitFacts): ProcessResult {
   return { kind: "exited", facts };
 }
 
+/** Waits for the end, known to the liveness check meanwhile: it gives up a process that is gone while its supervisor is silent. */
+async function awaitEnd({ execution }: Job, process: Supervised): Promise<Ending> {
+  const { live } = execution.run;
+  live.watched = process;
+  try {
+    return await process.exited;
+  } finally {
+    live.watched = null;
+  }
+}
+
 /** Starts the process anew and watches it to its end. */
 async function start(job: Job): Promise<AgentResult> {
   const { daemon, execution, plan } = job;
@@ -183,7 +195,7 @@ async function start(job: Job): Promise<AgentResult> {
     return { kind: "not_started", problem: started.problem, startedAtMs, finishedAtMs: daemon.clock.now() };
   }
   await makeKnown(job, started.process);
-  const ending = await started.process.exited;
+  const ending = await awaitEnd(job, started.process);
   if (!ending.lost) return factsOf(job, ending.facts);
   await endOrphan(job, started.process);
   return lostOrAgain(job);
@@ -233,7 +245,7 @@ async function adopt(job: Job, spawned: Adoption["spawned"]): Promise<AgentResul
   } else {
     await makeKnown(job, process);
   }
-  const ending = await process.exited;
+  const ending = await awaitEnd(job, process);
   if (!ending.lost && !isLost(ending)) return factsOf(job, ending.facts);
   await endOrphan(job, process);
   return lostOrAgain(job);
@@ -248,29 +260,13 @@ async function fromRecord(job: Job, exit: ExitRecord): Promise<AgentResult> {
   return factsOf(job, facts);
 }
 
-/** A process that the store names for this execution although its start record is gone: never started a second time. */
-function knownProcess({ daemon, execution, plan }: Job): Spawned | null {
-  const { run, stage, attempt } = execution;
-  const startedAtMs = daemon.clock.now();
-  const stored = readFacts(daemon.store.db, run.runId).process;
-  if (stored !== null) {
-    const ours = stored.stage === stage.name && stored.attempt === attempt && stored.phase === plan.phase;
-    if (!ours || (stored.seat ?? null) !== plan.seat) return null;
-    const { pid, pid_start_time: pidStartTime, process_group_id: processGroupId } = stored;
-    return { pid, pidStartTime, processGroupId, startedAtMs };
-  }
-  const row = plan.source === "agent" ? readRun(daemon.store.db, run.runId) : null;
-  if (row?.state !== "running" || row.pid === null) return null;
-  return { pid: row.pid, pidStartTime: row.pidStartTime, processGroupId: row.processGroupId ?? row.pid, startedAtMs };
-}
-
 async function carryOut(job: Job): Promise<AgentResult> {
   const records = recordsOf(job.daemon, job.execution, job.plan);
   const exit = readExitRecord(records.exit);
   if (exit !== null) return fromRecord(job, exit);
   const found = await awaitStartRecord(records.start);
   if (found.kind === "spawned") return adopt(job, found.spawned);
-  const known = knownProcess(job);
+  const known = knownProcess(job.daemon, job.execution, job.plan);
   if (known !== null) return adopt(job, known);
   removeIfPresent(records.start);
   return start(job);

@@ -2,6 +2,8 @@
 
 import { listLeased } from "../store/runs.ts";
 import { releaseInterrupted } from "../store/settle.ts";
+import { identify, processAlive } from "../system/process.ts";
+import type { Daemon, LiveRun, WatchedProcess } from "./context.ts";
 import type { Launcher } from "./launch.ts";
 import { adoptRun } from "./recovery.ts";
 import { forgetRun } from "./settle.ts";
@@ -13,6 +15,32 @@ function forgetUnsupervised({ daemon, pending }: Launcher): void {
   }
 }
 
+/** Gone, or a zombie that its supervisor does not reap. */
+function isGone({ pid, pidStartTime }: WatchedProcess): boolean {
+  return identify(pid, pidStartTime) === "gone" || !processAlive(pid);
+}
+
+function suspect(daemon: Daemon, live: LiveRun, watched: WatchedProcess): void {
+  live.suspectedDead = isGone(watched);
+  if (!live.suspectedDead) {
+    watched.seenGone = false;
+  } else if (watched.seenGone === true) {
+    watched.giveUp();
+  } else {
+    watched.seenGone = true;
+    const fields = { run_id: live.runId, ticket_id: live.ticketId, pid: watched.pid };
+    daemon.log.warn("sloop::recovery", "supervised_run_exit_observed", fields);
+  }
+}
+
+/** Gives up processes that are gone for the second tick in a row: their supervisors were stopped, or hang, and say nothing. */
+function suspectDead(daemon: Daemon): void {
+  for (const live of daemon.live.values()) {
+    if (live.supervised && !live.recovering && live.watched != null) suspect(daemon, live, live.watched);
+    else live.suspectedDead = false;
+  }
+}
+
 function scan(launcher: Launcher): void {
   const { daemon } = launcher;
   const freed = releaseInterrupted(daemon.store, daemon.clock.now());
@@ -21,10 +49,15 @@ function scan(launcher: Launcher): void {
   for (const { run } of listLeased(daemon.store.db)) if (!daemon.live.has(run.id)) adoptRun(launcher, run);
 }
 
-/** One liveness check; a failure closes dispatch until one succeeds. Never throws. */
-export async function checkLiveness(launcher: Launcher): Promise<void> {
+/** Looks before a dispatch may be milliseconds apart, so only ticks say for how long something has been so. */
+export type Occasion = "tick" | "dispatch";
+
+/** One liveness check, within the dispatcher's queue; a failure closes dispatch until one succeeds. Never throws. */
+export async function checkLiveness(launcher: Launcher, occasion: Occasion = "dispatch"): Promise<void> {
   const { daemon } = launcher;
+  if (daemon.conditions.stopping) return;
   try {
+    if (occasion === "tick") suspectDead(daemon);
     scan(launcher);
     daemon.conditions.unreconciled = false;
   } catch (error) {

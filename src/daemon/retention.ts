@@ -1,16 +1,31 @@
 // Worktrees and branches of settled runs go after their retention, never before what is in them was kept (engine.md 15.3).
 
 import { existsSync } from "node:fs";
-import { dropKept, keepTip, keepUncommitted, listKeptRuns } from "../git/keep.ts";
+import { basename, join } from "node:path";
+import { shortId } from "../core/ids.ts";
+import { keepUncommitted } from "../git/keep.ts";
+import { dropKept, keepDetached, keepTip, listKeptRuns } from "../git/kept-refs.ts";
 import { removeWorktree } from "../git/worktree.ts";
-import { listCleanable, listForgotten, recordCleaned, resolvedAt } from "../store/retention.ts";
+import {
+  type ForgottenCursor,
+  listCleanable,
+  listForgotten,
+  type Resolution,
+  recordCleaned,
+  recordKept,
+  resolvedAt,
+} from "../store/retention.ts";
 import type { RunRow } from "../store/tables.ts";
+import { type Backoff, openBackoff } from "./backoff.ts";
 import type { Daemon } from "./context.ts";
+import { recordDropped } from "./dropped-runs.ts";
 
 const atOnce = 16;
 /** How many runs that are not due yet are looked at for a directory that is gone already. */
 const lookedAt = 200;
-const refsEveryMs = 60 * 60_000;
+const hourlyMs = 60 * 60_000;
+/** What cannot be cleaned is seldom cured soon, and every try is a warning. */
+const backoffLimits = { firstMs: 5_000, longestMs: 6 * 60 * 60_000 };
 
 type Workspace = { run: RunRow; worktree: string; branch: string };
 
@@ -19,24 +34,41 @@ function workspaceOf(run: RunRow): Workspace[] {
   return worktree === null || branch === null ? [] : [{ run, worktree, branch }];
 }
 
-function dueRuns(daemon: Daemon, now: number, retentionMs: number): Workspace[] {
-  const due = listCleanable(daemon.store.db, now - retentionMs, atOnce);
-  const gone = listCleanable(daemon.store.db, null, lookedAt).filter(
-    (run) => run.worktreePath !== null && !existsSync(run.worktreePath),
+/** Runs whose cleanup failed, and when each is tried again; in memory only. */
+type Failing = { ids: Set<string>; backoff: Backoff };
+
+function dueRuns(daemon: Daemon, untilMs: number, failing: Failing): Workspace[] {
+  // Those left alone for now must not take the place of others.
+  const more = failing.ids.size;
+  const ready = (run: RunRow) => !daemon.live.has(run.id) && !failing.backoff.holds(run.id);
+  const due = listCleanable(daemon.store.db, untilMs, atOnce + more)
+    .filter(ready)
+    .slice(0, atOnce);
+  const gone = listCleanable(daemon.store.db, null, lookedAt + more).filter(
+    (run) => run.worktreePath !== null && !existsSync(run.worktreePath) && ready(run),
   );
   const chosen = new Map([...due, ...gone].map((run) => [run.id, run]));
-  return [...chosen.values()].filter((run) => !daemon.live.has(run.id)).flatMap(workspaceOf);
+  return [...chosen.values()].flatMap(workspaceOf);
 }
 
+/** Throws unless everything that only this worktree or branch has is kept. */
 async function keep(daemon: Daemon, { run, worktree, branch }: Workspace): Promise<void> {
   const { root } = daemon.paths;
-  if (existsSync(worktree)) await keepUncommitted({ root, worktree, runId: run.id });
+  const wip = await keepUncommitted({ root, worktree, branch, runId: run.id });
+  if (wip !== null) await daemon.enqueue(() => recordKept(daemon.store, run.id, wip, daemon.clock.now()));
   await keepTip({ root, branch, runId: run.id });
+  await keepDetached({ root, branch, worktree, runId: run.id });
 }
 
-async function remove(daemon: Daemon, { worktree, branch }: Workspace, withBranch: boolean): Promise<void> {
-  const request = { root: daemon.paths.root, path: worktree, branch: withBranch ? branch : null };
-  const removed = await removeWorktree(request);
+async function remove(daemon: Daemon, { run, worktree, branch }: Workspace, withBranch: boolean): Promise<void> {
+  // Only what is named as our worktrees are is ever removed past git, whatever a row says.
+  const saved = basename(worktree) === shortId(run.id);
+  const removed = await removeWorktree({
+    root: daemon.paths.root,
+    path: worktree,
+    branch: withBranch ? branch : null,
+    saved,
+  });
   if (!removed.ok) throw new Error(removed.problem);
 }
 
@@ -51,48 +83,106 @@ async function clean(daemon: Daemon, workspace: Workspace): Promise<void> {
 
 /** A run nobody ever resolved loses its directory only: the branch, and what was uncommitted, outlive it. */
 async function forget(daemon: Daemon, workspace: Workspace): Promise<void> {
-  if (!existsSync(workspace.worktree)) return;
   await keep(daemon, workspace);
   await remove(daemon, workspace, false);
 }
 
-/** Hidden refs go `evidence_retention` after their ticket was resolved, or its row dropped; never before. */
+/**
+ * The next runs nobody resolved whose directory is still there. What lies before `after` was looked at: a run is settled
+ * once, so later ones only ever come behind it.
+ */
+function nextForgotten(
+  daemon: Daemon,
+  untilMs: number,
+  after: ForgottenCursor | null,
+): { found: Workspace[]; last: ForgottenCursor | null } {
+  let last = after;
+  for (;;) {
+    const page = listForgotten(daemon.store.db, { untilMs, after: last, limit: lookedAt });
+    const end = page.at(-1);
+    if (end === undefined) return { found: [], last };
+    last = { exitedAtMs: end.exitedAtMs ?? 0, id: end.id };
+    const found = page.flatMap(workspaceOf).filter(({ worktree }) => existsSync(worktree));
+    if (found.length > 0) return { found, last };
+  }
+}
+
+/**
+ * When a run's hidden references may go (epoch ms); null while that is open. What a late cleanup kept only after they were
+ * due gets the whole time from then on.
+ */
+function dueAt({ atMs, cleanedAtMs }: Resolution, evidenceMs: number): number | null {
+  if (atMs === null) return null;
+  const due = atMs + evidenceMs;
+  return cleanedAtMs !== null && cleanedAtMs >= due ? cleanedAtMs + evidenceMs : due;
+}
+
+/** Hidden refs go `evidence_retention` after their ticket was resolved, or its row was first missed; never before. */
 async function dropRefs(daemon: Daemon, evidenceMs: number): Promise<void> {
   const now = daemon.clock.now();
-  for (const { runId, keptAtMs } of await listKeptRuns(daemon.paths.root)) {
-    const { known, atMs } = resolvedAt(daemon.store.db, runId);
-    const since = known ? atMs : keptAtMs;
-    if (since !== null && now - since >= evidenceMs) await dropKept(daemon.paths.root, runId);
+  const kept = await listKeptRuns(daemon.paths.root);
+  const runs = kept.map((runId) => ({ runId, resolution: resolvedAt(daemon.store.db, runId) }));
+  const missed = runs.filter(({ resolution }) => !resolution.known).map(({ runId }) => runId);
+  const dropped = recordDropped(join(daemon.paths.stateDir, "dropped-runs.json"), missed, now);
+  for (const { runId, resolution } of runs) {
+    const due = resolution.known ? dueAt(resolution, evidenceMs) : (dropped.get(runId) ?? now) + evidenceMs;
+    if (due === null || now < due) continue;
+    try {
+      await dropKept(daemon.paths.root, runId);
+    } catch (error) {
+      const fields = { run_id: runId, error: String(error) };
+      daemon.log.warn("sloop::dispatcher", "kept_references_not_dropped", fields);
+    }
   }
 }
 
 export type Retention = { look(): void };
 
-/** Cleans beside the pass, one workspace at a time; what fails is tried again at a later look. */
+/** Cleans beside the pass, one workspace at a time; what fails is tried again at a later look, ever more seldom. */
 export function openRetention(daemon: Daemon): Retention {
+  const failing: Failing = { ids: new Set(), backoff: openBackoff(Date.now, backoffLimits) };
+  const forgotten = { after: null as ForgottenCursor | null, again: new Map<string, Workspace>() };
   let busy = false;
-  let refsAt = Number.NEGATIVE_INFINITY;
+  let hourAt = Number.NEGATIVE_INFINITY;
 
-  async function each(workspaces: Workspace[], act: (workspace: Workspace) => Promise<void>): Promise<void> {
-    for (const workspace of workspaces) {
-      try {
-        await act(workspace);
-      } catch (error) {
-        const fields = { run_id: workspace.run.id, worktree: workspace.worktree, error: String(error) };
-        daemon.log.warn("sloop::dispatcher", "run_worktree_cleanup_failed", fields);
-      }
+  /** Whether it went well. */
+  async function attempt(workspace: Workspace, act: typeof clean): Promise<boolean> {
+    const { run, worktree } = workspace;
+    try {
+      await act(daemon, workspace);
+      failing.ids.delete(run.id);
+      failing.backoff.clear(run.id);
+      return true;
+    } catch (error) {
+      failing.ids.add(run.id);
+      failing.backoff.fail(run.id);
+      const fields = { run_id: run.id, worktree, error: String(error) };
+      daemon.log.warn("sloop::dispatcher", "run_worktree_cleanup_failed", fields);
+      return false;
+    }
+  }
+
+  async function forgetAll(untilMs: number): Promise<void> {
+    const { found, last } = nextForgotten(daemon, untilMs, forgotten.after);
+    forgotten.after = last;
+    const again = [...forgotten.again.values()];
+    const chosen = new Map([...found, ...again].map((workspace) => [workspace.run.id, workspace]));
+    for (const [id, workspace] of chosen) {
+      forgotten.again.set(id, workspace);
+      if (failing.backoff.holds(id)) continue;
+      if (await attempt(workspace, forget)) forgotten.again.delete(id);
     }
   }
 
   async function cleanAll(retentionMs: number): Promise<void> {
     const now = daemon.clock.now();
     const { evidenceRetentionMs } = daemon.config;
-    await each(dueRuns(daemon, now, retentionMs), (workspace) => clean(daemon, workspace));
+    for (const workspace of dueRuns(daemon, now - retentionMs, failing)) await attempt(workspace, clean);
     if (evidenceRetentionMs === null) return;
-    const forgotten = listForgotten(daemon.store.db, now - evidenceRetentionMs, lookedAt).flatMap(workspaceOf);
-    await each(forgotten, (workspace) => forget(daemon, workspace));
-    if (now - refsAt < refsEveryMs) return;
-    refsAt = now;
+    await forgetAll(now - evidenceRetentionMs);
+    if (now - hourAt < hourlyMs) return;
+    hourAt = now;
+    forgotten.after = null;
     await dropRefs(daemon, evidenceRetentionMs);
   }
 

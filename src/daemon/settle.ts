@@ -4,7 +4,7 @@ import type { CommitObservation, RunFacts } from "../core/evidence.ts";
 import { deriveOutcome, type End } from "../core/outcome.ts";
 import type { Outcome } from "../core/ticket.ts";
 import { observeCommits } from "../git/inspect.ts";
-import { keepUncommitted } from "../git/keep.ts";
+import { keepUncommitted, NotAllKept } from "../git/keep.ts";
 import { readFacts } from "../store/evidence.ts";
 import { storageFull } from "../store/open.ts";
 import { readRun } from "../store/runs.ts";
@@ -70,8 +70,15 @@ async function gather(daemon: Daemon, run: RunRow, end: WalkEnd): Promise<Kept> 
   if (branch === null || worktree === null) return { commits: { complete: true, oids: [] }, wip: null };
   const commits = facts.exit === null ? await observeCommits(root, branch) : facts.commits;
   const outcome = deriveOutcome(endOf(end, facts, commits));
-  const wip = outcome === "merged" ? null : await keepUncommitted({ root, worktree, runId: run.id });
-  return { commits, wip };
+  if (outcome === "merged") return { commits, wip: null };
+  try {
+    return { commits, wip: await keepUncommitted({ root, worktree, branch, runId: run.id }) };
+  } catch (error) {
+    // The run settles all the same: its directory stays for as long as something in it cannot be kept.
+    const fields = { run_id: run.id, ticket_id: run.ticketId, worktree, error: String(error) };
+    daemon.log.warn("sloop::dispatcher", "uncommitted_work_not_kept", fields);
+    return { commits, wip: error instanceof NotAllKept ? error.kept : null };
+  }
 }
 
 function settlementOf(daemon: Daemon, run: RunRow, end: WalkEnd, kept: Kept): Settlement {

@@ -124,7 +124,7 @@ function startProcess(request: StageProcess, deps: SuperviseDeps): BootedSupervi
 }
 
 /** How long a supervisor that has told the end may take to write it down; then it goes on trying by itself. */
-const partingMs = 5000;
+const partingMs = 2000;
 
 /** A supervisor that started nothing takes this long at most to clean up and end. */
 const lastWordsMs = 1000;

@@ -65,7 +65,9 @@ export async function pathsHolding(
   checkout: string,
   wanted: readonly { path: string; entry: Entry }[],
 ): Promise<Set<string>> {
-  const files = wanted.filter(({ path, entry: { mode } }) => mode !== link && statAt(checkout, path)?.isFile() === true);
+  const files = wanted.filter(
+    ({ path, entry: { mode } }) => mode !== link && statAt(checkout, path)?.isFile() === true,
+  );
   const hashes =
     files.length === 0
       ? new Map()

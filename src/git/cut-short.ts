@@ -16,22 +16,24 @@ export type CutShortQuestion = {
   result: string;
 };
 
+const side = (changes: readonly Change[], which: "from" | "to") =>
+  changes.flatMap((change) => {
+    const entry = change[which];
+    return entry === null ? [] : [{ path: change.path, entry }];
+  });
+
 /** The changes that git had begun in the working tree: a path is missing, or holds what the merge brings, whole or in part. */
 async function begunChanges(checkout: string, changes: readonly Change[]): Promise<Change[]> {
-  const brought = changes.flatMap(({ path, to }) => (to === null ? [] : [{ path, entry: to }]));
-  const same = await pathsHolding(checkout, brought);
+  const brought = await pathsHolding(checkout, side(changes, "to"));
+  const old = await pathsHolding(checkout, side(changes, "from"));
   const begun: Change[] = [];
   for (const change of changes) {
     const { path, from, to } = change;
     const missing = from !== null && statAt(checkout, path) === null;
-    if (missing || same.has(path) || (to !== null && (await isBegun(checkout, change)))) begun.push(change);
+    const partly = !old.has(path) && to !== null && (await isBeginningOf(checkout, path, to.oid));
+    if (missing || brought.has(path) || partly) begun.push(change);
   }
   return begun;
-}
-
-async function isBegun(checkout: string, { path, from, to }: Change): Promise<boolean> {
-  if (to === null || (await isBeginningOf(checkout, path, to.oid)) === false) return false;
-  return from === null || !(await pathsHolding(checkout, [{ path, entry: from }])).has(path);
 }
 
 /** Removes the folders above a path that are empty now. */
@@ -53,6 +55,16 @@ function removeAdded(checkout: string, paths: readonly string[]): void {
   }
 }
 
+/** Whether nothing is left where a file was; an empty folder that git had made there goes. */
+function isGone(checkout: string, path: string): boolean {
+  try {
+    if (statAt(checkout, path)?.isDirectory() === true) rmdirSync(join(checkout, path));
+  } catch {
+    return false;
+  }
+  return statAt(checkout, path) === null;
+}
+
 /** Puts back the files of `changes` that git had begun to change; the index is untouched and still the old one. */
 async function restoreFiles(checkout: string, changes: readonly Change[]): Promise<string | null> {
   const begun = await begunChanges(checkout, changes);
@@ -60,7 +72,10 @@ async function restoreFiles(checkout: string, changes: readonly Change[]): Promi
     checkout,
     begun.flatMap(({ path, from }) => (from === null ? [path] : [])),
   );
-  const old = begun.flatMap(({ path, from }) => (from === null ? [] : [path]));
+  const touched = new Set(begun.map(({ path }) => path));
+  const old = changes.flatMap(({ path, from }) =>
+    from !== null && (touched.has(path) || isGone(checkout, path)) ? [path] : [],
+  );
   if (old.length === 0) return null;
   const input = old.map((path) => `${path}\0`).join("");
   const args = ["checkout-index", "--force", "--index", "-z", "--stdin"];

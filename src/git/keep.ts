@@ -112,7 +112,9 @@ export async function readWip(root: string, runId: string): Promise<Kept | null>
   const ref = wipReference(runId);
   const commit = readReference(root, ref);
   if (commit === null) return null;
-  const { code: orphan, stdout: parent } = await git(["rev-parse", "--verify", "--quiet", `${commit}^1`], { cwd: root });
+  const { code: orphan, stdout: parent } = await git(["rev-parse", "--verify", "--quiet", `${commit}^1`], {
+    cwd: root,
+  });
   const ends = orphan === 0 ? [parent.trim(), commit] : ["--root", "--no-commit-id", commit];
   const { code, stdout } = await git(["diff-tree", "-r", "-z", "--no-renames", "--name-only", ...ends], { cwd: root });
   return { ref, files: code === 0 ? splitNul(stdout).length : 0 };

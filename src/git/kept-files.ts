@@ -1,6 +1,6 @@
 // Fills a temporary index with everything in a worktree that must not be lost, whatever a filter or a nested repository says.
 
-import { existsSync, lstatSync, readdirSync, readlinkSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, readlinkSync, type Stats } from "node:fs";
 import { dirname, join } from "node:path";
 import { readHeadCommit } from "./inspect.ts";
 import { type GitResult, git, splitNul } from "./run.ts";
@@ -49,8 +49,15 @@ async function unhide({ ask, worktree }: Filling, entries: readonly Entry[]): Pr
   }
 }
 
-function info(worktree: string, path: string): ReturnType<typeof lstatSync> | null {
-  return lstatSync(join(worktree, path), { throwIfNoEntry: false }) ?? null;
+/** What is at a path; null when nothing is. */
+function info(worktree: string, path: string): Stats | null {
+  try {
+    return lstatSync(join(worktree, path));
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : null;
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
+    throw error;
+  }
 }
 
 /** Every file below a folder, git's own left out. */
@@ -119,7 +126,7 @@ async function hashAll(filling: Filling, paths: readonly string[]): Promise<Stor
     const there = info(filling.worktree, path);
     if (there === null) stored.push({ mode: "", oid: null, path });
     else if (there.isSymbolicLink()) stored.push({ mode: "120000", oid: await hashLink(filling, path), path });
-    else if (there.isFile()) files.push({ mode: Number(there.mode) & 0o100 ? "100755" : "100644", oid: null, path });
+    else if (there.isFile()) files.push({ mode: (there.mode & 0o100) !== 0 ? "100755" : "100644", oid: null, path });
   }
   const oids = await hashFiles(
     filling.ask,

@@ -1,6 +1,6 @@
 // Which git directory speaks for a run's worktree, also when its `.git` file, or git's record of it, is gone.
 
-import { existsSync, lstatSync, realpathSync } from "node:fs";
+import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileSource } from "../system/files.ts";
 import { readLayout, readLine } from "./layout.ts";
@@ -49,11 +49,11 @@ function isDirectory(path: string): boolean {
   }
 }
 
-/** Whether a worktree's `.git` is missing, unreadable, or names a git directory that is gone. A repository in its place is not that. */
+/** Whether a worktree's `.git` is missing, unreadable, or names no git directory (any more). A repository in its place is not that. */
 export function abandoned(worktree: string): boolean {
+  if (isDirectory(join(worktree, ".git"))) return false;
   const layout = readLayout(worktree);
-  if (layout !== null) return !existsSync(layout.gitDir);
-  return !isDirectory(join(worktree, ".git"));
+  return layout === null || readLine(join(layout.gitDir, "HEAD")) === null;
 }
 
 /** Finds it; the worktree itself need not exist. Throws when the root has no git directory. */

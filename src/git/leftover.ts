@@ -9,11 +9,13 @@ import {
   indexTree,
   onlyAutoMerge,
   operationInProgress,
+  readAutoMerge,
   unmergedPaths,
 } from "./checkout.ts";
+import { fullyStaged, undoCutShort } from "./cut-short.ts";
 import { isAncestor, readBranchTip, readHeadCommit } from "./inspect.ts";
 import { readLayout, readLine } from "./layout.ts";
-import { planMerge } from "./merge.ts";
+import { messageStart, planMerge } from "./merge.ts";
 import { git, splitNul } from "./run.ts";
 
 /** What was checkpointed before the merge's process was let go. */
@@ -29,7 +31,7 @@ export type LeftoverQuestion = {
   checkpoint: MergeCheckpoint;
 };
 
-/** `done`: the branch has landed. `unsafe`: touch nothing and fail. The other two: merge normally, for `abort_then_retry` after `abortMerge`. */
+/** `done`: the branch has landed. `unsafe`: touch nothing and fail. The other two: merge normally after `undoFailedMerge`. */
 export type LeftoverVerdict = "done" | "retry" | "unsafe" | "abort_then_retry";
 
 async function treeOf(root: string, commit: string): Promise<string | null> {
@@ -53,17 +55,58 @@ async function onlyBranchPaths(checkout: string, { targetHead, branchTip }: Merg
   return [...staged, ...unmerged].every((path) => ours.has(path));
 }
 
+/** Whether git stopped at conflicts in a merge of ours and nobody has begun to resolve them. */
+async function untouchedConflict(checkout: string, checkpoint: MergeCheckpoint): Promise<boolean> {
+  const layout = readLayout(checkout);
+  const message = layout === null ? null : readLine(join(layout.gitDir, "MERGE_MSG"));
+  // A person who merges the branch by hand gets git's own message.
+  if (message?.startsWith(messageStart) !== true) return false;
+  const made = readAutoMerge(checkout);
+  if (made === null) return onlyBranchPaths(checkout, checkpoint);
+  const [staged, edited, unmerged, brought] = await Promise.all([
+    changedPaths(checkout, ["--cached", made]),
+    changedPaths(checkout, [made]),
+    unmergedPaths(checkout),
+    changedPaths(checkout, ["HEAD", made]),
+  ]);
+  if (staged === null || edited === null || unmerged === null || brought === null) return false;
+  const open = new Set(unmerged);
+  const ours = new Set(brought);
+  return staged.every((path) => open.has(path)) && !edited.some((path) => ours.has(path));
+}
+
 /** Whether the merge in progress is the checkpointed one and nobody has staged anything since. */
 export async function mergeIsOurs(root: string, checkout: string, checkpoint: MergeCheckpoint): Promise<boolean> {
   const layout = readLayout(checkout);
   if (layout === null || readLine(join(layout.gitDir, "MERGE_HEAD")) !== checkpoint.branchTip) return false;
   if (indexLocked(checkout)) return false;
-  const { targetHead: targetTip, branchTip } = checkpoint;
-  const plan = await planMerge({ root, targetTip, branchTip, ffOnly: false });
+  // Somebody may have committed just before git began: what it merged into is where HEAD stands, not where it was looked at.
+  const targetTip = readHeadCommit(checkout);
+  if (targetTip === null) return false;
+  const plan = await planMerge({ root, targetTip, branchTip: checkpoint.branchTip, ffOnly: false });
   if (plan.kind === "in_checkout") return onlyBranchPaths(checkout, checkpoint);
+  if (plan.kind === "conflict") return untouchedConflict(checkout, checkpoint);
   const index = await indexTree(checkout);
   if (index === null) return false;
   return (plan.kind === "merge_tree" && index === plan.tree) || index === (await treeOf(root, targetTip));
+}
+
+/** The tree the checkpointed merge was to bring; null when this git cannot tell without a checkout. */
+async function resultOf(root: string, { targetHead: targetTip, branchTip }: MergeCheckpoint): Promise<string | null> {
+  const plan = await planMerge({ root, targetTip, branchTip, ffOnly: false });
+  if (plan.kind === "merge_tree") return plan.tree;
+  return plan.kind === "fast_forward" ? treeOf(root, branchTip) : null;
+}
+
+/** Whether git was killed before it noted our merge as in progress, and left something that only it can have left. */
+async function cutShort(root: string, checkout: string, checkpoint: MergeCheckpoint): Promise<boolean> {
+  const { targetHead } = checkpoint;
+  if (indexLocked(checkout) || readHeadCommit(checkout) !== targetHead) return false;
+  if (operationInProgress(checkout) !== null && !onlyAutoMerge(checkout)) return false;
+  const result = await resultOf(root, checkpoint);
+  if (result === null) return false;
+  if (await fullyStaged({ checkout, targetHead, result })) return true;
+  return readAutoMerge(checkout) === result && (await indexClean(checkout)) === true;
 }
 
 async function unusable(checkout: string): Promise<boolean> {
@@ -77,6 +120,7 @@ export async function inspectLeftoverMerge(question: LeftoverQuestion): Promise<
   const { root, checkout, branch, checkpoint } = question;
   if (checkout !== null) {
     if (await mergeIsOurs(root, checkout, checkpoint)) return "abort_then_retry";
+    if (await cutShort(root, checkout, checkpoint)) return "abort_then_retry";
     if (await unusable(checkout)) return "unsafe";
   }
   const tip = readBranchTip(root, branch);
@@ -103,17 +147,22 @@ export function mergeInProgress(checkout: string): boolean {
 }
 
 /**
- * After a merge that failed: gives up what it left in progress. Null when the checkout is as it was before; else why the
- * merge stays (a person staged something meanwhile, or git could not abort it).
+ * After a merge that failed, was killed or was left by an earlier daemon: gives up what it left. Null when the checkout is as
+ * it was before; else why the merge stays (a person staged something meanwhile, or git could not take it back). No git of
+ * the merge may still run.
  */
 export async function undoFailedMerge(
   root: string,
   checkout: string,
   checkpoint: MergeCheckpoint,
 ): Promise<string | null> {
-  // A refused merge puts edits back by way of the stash, which leaves this behind; it was not there when the merge began.
-  if (onlyAutoMerge(checkout)) return abortMerge(checkout);
-  if (!mergeInProgress(checkout)) return null;
-  if (await mergeIsOurs(root, checkout, checkpoint)) return abortMerge(checkout);
-  return `the merge in ${checkout} was left in progress: something else was staged there meanwhile`;
+  if (mergeInProgress(checkout)) {
+    if (await mergeIsOurs(root, checkout, checkpoint)) return abortMerge(checkout);
+    return `the merge in ${checkout} was left in progress: something else was staged there meanwhile`;
+  }
+  const result = await resultOf(root, checkpoint);
+  const left = result === null ? null : await undoCutShort({ checkout, targetHead: checkpoint.targetHead, result });
+  // Git leaves this note behind also where it refused a merge; it was not there when the merge began.
+  if (left === null && onlyAutoMerge(checkout)) return abortMerge(checkout);
+  return left;
 }

@@ -23,7 +23,10 @@ export type MergeQuestion = {
 
 /** Git's own last line, or that it was ended because it hung. */
 function problemOf({ code, stderr }: GitResult, what: string): string {
-  return lastLine(stderr, code === null ? `${what} was ended before it was done; something it runs may hang` : `${what} failed`);
+  return lastLine(
+    stderr,
+    code === null ? `${what} was ended before it was done; something it runs may hang` : `${what} failed`,
+  );
 }
 
 /** What merging `branchTip` into `targetTip` comes to. Touches no checkout and no reference. */
@@ -68,9 +71,11 @@ export function overwriteReason(checkout: string, paths: readonly string[]): str
   return `files in ${checkout} would be overwritten by merge: ${listPaths(paths)}`;
 }
 
-/** The message of the merge commit that lands a run's branch. */
-export function mergeMessage(branch: string): string {
-  return `Merge run branch '${branch}'`;
+/** How the message of a merge commit that lands a run's branch begins. */
+export const messageStart = "Merge run branch '";
+
+function mergeMessage(branch: string): string {
+  return `${messageStart}${branch}'`;
 }
 
 /** What a person set for merges of their own must not make this one something else: squashed, uncommitted, or refused. */
@@ -94,7 +99,7 @@ export function mergeArgv({ target, branch, branchTip, ffOnly }: MergeCommand): 
 export const movedCode = 124;
 
 // One git tells all three; a branch may be a symbolic reference to another, so both names are followed.
-const guard = `git rev-parse HEAD --symbolic-full-name HEAD "$1" 2>&- | {
+const guard = `git rev-parse HEAD --symbolic-full-name HEAD "$1" 2>/dev/null | {
   IFS= read -r tip && IFS= read -r head && IFS= read -r target && [ "$tip" = "$2" ] && [ "$head" = "$target" ]
 } || exit ${movedCode}
 shift 2

@@ -28,24 +28,32 @@ async function strangersIn(checkout: string, folder: string): Promise<string[]> 
 }
 
 type Added = { path: string; entry: NonNullable<Change["to"]> };
+type Found = { strangers: string[]; compare: Added[] };
+
+/** Where one file would be added: what certainly is in its way, and what has to be compared. */
+async function lookAt(checkout: string, added: Added, known: ReadonlySet<string>): Promise<Found> {
+  const above = blockedAbove(checkout, added.path);
+  // A file of git's own that becomes a folder is no stranger.
+  if (above !== null) return { strangers: known.has(above) ? [] : [above], compare: [] };
+  const found = statAt(checkout, added.path);
+  if (found === null) return { strangers: [], compare: [] };
+  if (found.isDirectory()) return { strangers: await strangersIn(checkout, added.path), compare: [] };
+  return { strangers: [], compare: [added] };
+}
 
 /** Files that git does not know, ignored ones too, where the merge would put its own: git overwrites ignored ones silently. */
 async function strangersInTheWay(checkout: string, changes: readonly Change[]): Promise<string[]> {
-  const known = new Set(changes.filter(({ from }) => from !== null).map(({ path }) => path));
-  const blocked = new Set<string>();
-  const there: Added[] = [];
-  for (const { path, from, to } of changes) {
-    if (from !== null || to === null) continue;
-    const above = blockedAbove(checkout, path);
-    // A file of git's own that becomes a folder is no stranger.
-    if (above !== null && !known.has(above)) blocked.add(above);
-    const found = above === null ? statAt(checkout, path) : null;
-    if (found?.isDirectory() === true) for (const one of await strangersIn(checkout, path)) blocked.add(one);
-    else if (found !== null) there.push({ path, entry: to });
+  const known = new Set(changes.flatMap(({ path, from }) => (from === null ? [] : [path])));
+  const added = changes.flatMap(({ path, from, to }) => (from === null && to !== null ? [{ path, entry: to }] : []));
+  const strangers: string[] = [];
+  const compare: Added[] = [];
+  for (const one of added) {
+    const found = await lookAt(checkout, one, known);
+    strangers.push(...found.strangers);
+    compare.push(...found.compare);
   }
-  const same = await pathsHolding(checkout, there);
-  for (const { path } of there) if (!same.has(path)) blocked.add(path);
-  return [...blocked];
+  const same = await pathsHolding(checkout, compare);
+  return [...strangers, ...compare.flatMap(({ path }) => (same.has(path) ? [] : [path]))];
 }
 
 /**
@@ -56,7 +64,9 @@ export async function overwrittenPaths({ checkout, from, to }: OverwriteQuestion
   const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
   const [seen, changes] = await Promise.all([git(status, { cwd: checkout }), treeChanges(checkout, from, to)]);
   if (seen.code !== 0 || changes === null) return null;
-  const edited = new Set(splitNul(seen.stdout).map((line) => line.slice("XY ".length)));
+  // What is only staged is not in the working tree's way; a merge does not begin over it, and a checkout left behind shows it.
+  const lines = splitNul(seen.stdout).filter((line) => line[1] !== " ");
+  const edited = new Set(lines.map((line) => line.slice("XY ".length)));
   const hit = changes.flatMap(({ path }) => (edited.has(path) ? [path] : []));
   const strangers = await strangersInTheWay(checkout, changes);
   return [...new Set([...hit, ...strangers])];

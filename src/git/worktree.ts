@@ -1,9 +1,10 @@
 // The worktree of a run: made whole or not at all, removed with its branch.
 
-import { existsSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { branchExists, readHead } from "./inspect.ts";
-import { listCheckouts, readLayout } from "./layout.ts";
+import { abandoned, canonicalPath, readWorktreeRecord } from "./kept-place.ts";
+import { listCheckouts, readLayout, readLine } from "./layout.ts";
 import { type GitResult, git, lastLine } from "./run.ts";
 
 export type Outcome = { ok: true } | { ok: false; problem: string };
@@ -32,21 +33,13 @@ function oneAtATime<T>(root: string, change: () => Promise<T>): Promise<T> {
   return result;
 }
 
-function canonical(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
-
 /** Whether `path` is a checkout of this repository that stands on `branch`. */
 export function isWorktree(root: string, path: string, branch: string): boolean {
   const head = readHead(path);
   if (head === null || !("branch" in head) || head.branch !== branch) return false;
   if (readLayout(path)?.commonDir === undefined) return false;
-  const wanted = canonical(path);
-  return listCheckouts(root).some((checkout) => canonical(checkout.path) === wanted);
+  const wanted = canonicalPath(path);
+  return listCheckouts(root).some((checkout) => canonicalPath(checkout.path) === wanted);
 }
 
 function failed(result: GitResult, what: string): Outcome {
@@ -89,12 +82,37 @@ export function addWorktree(request: WorktreeRequest): Promise<Outcome> {
   return oneAtATime(request.root, () => create(request));
 }
 
-async function takeAway(root: string, path: string): Promise<Outcome> {
-  if (existsSync(path)) {
-    const removed = await git(["worktree", "remove", "--force", "--force", "--", path], { cwd: root, write: true });
-    if (removed.code !== 0) return failed(removed, "git worktree remove");
+/** Git locks a worktree while it makes it, and leaves the lock when it is killed; any other lock is a person's. */
+function lockOf(root: string, path: string): "none" | "git" | "person" {
+  const record = readWorktreeRecord(root, path);
+  const reason = record === null ? null : readLine(join(record, "locked"));
+  return reason === null ? "none" : reason === "initializing" ? "git" : "person";
+}
+
+/** Removes a directory that git has no record of, or that has lost its own. */
+function removeAbandoned(path: string): Outcome {
+  try {
+    rmSync(path, { recursive: true, force: true });
+    return { ok: true };
+  } catch (error) {
+    return { ok: false, problem: `${path} cannot be removed: ${error instanceof Error ? error.message : error}` };
   }
-  const pruned = await git(["worktree", "prune"], { cwd: root, write: true });
+}
+
+async function removeDirectory({ root, path, saved }: RemovalRequest): Promise<Outcome> {
+  if (!existsSync(path)) return { ok: true };
+  const lock = lockOf(root, path);
+  const force = lock === "git" ? ["--force", "--force"] : ["--force"];
+  const removed = await git(["worktree", "remove", ...force, "--", path], { cwd: root, write: true });
+  if (removed.code === 0) return { ok: true };
+  const ours = saved === true && lock !== "person" && abandoned(path);
+  return ours ? removeAbandoned(path) : failed(removed, "git worktree remove");
+}
+
+async function takeAway(request: RemovalRequest): Promise<Outcome> {
+  const removed = await removeDirectory(request);
+  if (!removed.ok) return removed;
+  const pruned = await git(["worktree", "prune"], { cwd: request.root, write: true });
   return pruned.code === 0 ? { ok: true } : failed(pruned, "git worktree prune");
 }
 
@@ -103,12 +121,15 @@ export type RemovalRequest = {
   path: string;
   /** The branch to delete too; null keeps it. */
   branch: string | null;
+  /** Whether all that is in the directory was kept: then it goes also when git has lost track of it. */
+  saved?: boolean;
 };
 
-/** Removes a worktree and, unless null, its branch; what is gone already is no failure. */
-export function removeWorktree({ root, path, branch }: RemovalRequest): Promise<Outcome> {
+/** Removes a worktree and, unless null, its branch; what is gone already is no failure. One that a person locked stays. */
+export function removeWorktree(request: RemovalRequest): Promise<Outcome> {
+  const { root, branch } = request;
   return oneAtATime(root, async () => {
-    const taken = await takeAway(root, path);
+    const taken = await takeAway(request);
     if (!taken.ok || branch === null || !branchExists(root, branch)) return taken;
     const deleted = await git(["branch", "-D", "--", branch], { cwd: root, write: true });
     return deleted.code === 0 ? { ok: true } : failed(deleted, "git branch -D");

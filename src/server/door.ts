@@ -6,7 +6,11 @@ import { Connection, type DoorRules } from "./connection.ts";
 /** Open connections at once; beyond that the one idle for longest goes, or the newcomer when all are busy. */
 const connectionLimit = 800;
 
-export type Door = { close(): void };
+export type Door = {
+  close(): void;
+  /** Listens anew where the socket file was taken away; open connections go on. True when it was. Throws as opening does. */
+  rebind(): boolean;
+};
 
 function makeRoom(connections: Set<Connection>): boolean {
   for (const connection of connections) {
@@ -18,10 +22,8 @@ function makeRoom(connections: Set<Connection>): boolean {
   return false;
 }
 
-/** Serves `path` under `rules` until closed. Throws SocketPathError or the system's error. */
-export function openDoor(path: string, rules: DoorRules): Door {
-  const connections = new Set<Connection>();
-  const listener: ListeningSocket = listenPrivate<Connection>(
+function listen(path: string, rules: DoorRules, connections: Set<Connection>): ListeningSocket {
+  return listenPrivate<Connection>(
     path,
     {
       open(socket) {
@@ -41,5 +43,24 @@ export function openDoor(path: string, rules: DoorRules): Door {
     },
     { halfOpen: true },
   );
-  return { close: () => listener.stop() };
+}
+
+/** Serves `path` under `rules` until closed. Throws SocketPathError or the system's error. */
+export function openDoor(path: string, rules: DoorRules): Door {
+  const connections = new Set<Connection>();
+  let listener = listen(path, rules, connections);
+  return {
+    close() {
+      listener.stop();
+      // Those that came before a rebind belong to another listener.
+      for (const connection of [...connections]) connection.terminate();
+    },
+    rebind() {
+      if (listener.present()) return false;
+      const before = listener;
+      listener = listen(path, rules, connections);
+      before.retire();
+      return true;
+    },
+  };
 }

@@ -6,6 +6,7 @@ import { openDaemon, type RunningDaemon } from "../daemon/daemon.ts";
 import { type Ground, prepareGround } from "../daemon/startup.ts";
 import { openLog } from "../system/log.ts";
 import { replaceProcess, startedFrom } from "../system/replace.ts";
+import { trimCode } from "../system/trim.ts";
 import { openOperatorDoor } from "./operator.ts";
 import { openWorkerDoor } from "./worker.ts";
 
@@ -51,12 +52,16 @@ function restart(ground: Ground, path: string, options: ServeOptions): void {
   }
 }
 
+/** Long enough after the start that most of what only the start needed has run. */
+const trimAfterMs = 3000;
+
 /** One life of a daemon in this process; null when another daemon holds the lock. */
 async function serveOnce(options: ServeOptions): Promise<{ ground: Ground; end: DaemonEnd } | null> {
   const ground = await prepareGround(options);
   if (ground === null) return null;
   let running: RunningDaemon | null = null;
   let told = false;
+  let trimming: ReturnType<typeof setTimeout> | undefined;
   // Before the socket is there: whoever sees it may end us at once.
   const stop = () => {
     told = true;
@@ -66,8 +71,10 @@ async function serveOnce(options: ServeOptions): Promise<{ ground: Ground; end: 
   try {
     running = open(ground, options);
     if (told) running.daemon.shutDown("stop");
+    trimming = setTimeout(trimCode, trimAfterMs);
     return { ground, end: await running.closed };
   } finally {
+    clearTimeout(trimming);
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.off(signal, stop);
   }
 }

@@ -1,6 +1,7 @@
 // What retention may take away, and the record of what it took (engine.md 15.3).
 
-import { and, asc, eq, inArray, isNotNull, isNull, lte, max, notExists, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, lte, max, notExists, or, sql } from "drizzle-orm";
+import { upsertEvidence } from "./evidence-rows.ts";
 import { appendEvent } from "./journal.ts";
 import type { Queries, Store } from "./open.ts";
 import { leases, type RunRow, runs, tickets } from "./tables.ts";
@@ -27,8 +28,24 @@ export function listCleanable(q: Queries, untilMs: number | null, limit: number)
     .all();
 }
 
-/** Failed and needs_review runs that nobody resolved by `untilMs` (epoch ms of their settlement). */
-export function listForgotten(q: Queries, untilMs: number, limit: number): RunRow[] {
+/** Where a list of forgotten runs goes on: behind this run. */
+export type ForgottenCursor = { exitedAtMs: number; id: string };
+
+export type ForgottenPage = {
+  /** Epoch ms: only runs settled by then. */
+  untilMs: number;
+  after: ForgottenCursor | null;
+  limit: number;
+};
+
+function behind(after: ForgottenCursor | null) {
+  if (after === null) return undefined;
+  const { exitedAtMs, id } = after;
+  return or(gt(runs.exitedAtMs, exitedAtMs), and(eq(runs.exitedAtMs, exitedAtMs), gt(runs.id, id)));
+}
+
+/** Failed and needs_review runs that nobody resolved, oldest settlement first. */
+export function listForgotten(q: Queries, { untilMs, after, limit }: ForgottenPage): RunRow[] {
   return q
     .select()
     .from(runs)
@@ -39,9 +56,10 @@ export function listForgotten(q: Queries, untilMs: number, limit: number): RunRo
         inArray(runs.state, ["failed", "needs_review"]),
         lte(runs.exitedAtMs, untilMs),
         isNotNull(runs.worktreePath),
+        behind(after),
       ),
     )
-    .orderBy(asc(runs.exitedAtMs))
+    .orderBy(asc(runs.exitedAtMs), asc(runs.id))
     .limit(limit)
     .all();
 }
@@ -58,16 +76,37 @@ export function recordCleaned(store: Store, run: RunRow, now: number): void {
   });
 }
 
-/** When a run's ticket was resolved (epoch ms): its last run's end once it is merged; null while it is not. */
-export function resolvedAt(q: Queries, runId: string): { known: boolean; atMs: number | null } {
-  const run = q.select({ ticketId: runs.ticketId }).from(runs).where(eq(runs.id, runId)).get();
-  if (run === undefined) return { known: false, atMs: null };
-  const ticket = q.select({ state: tickets.state }).from(tickets).where(eq(tickets.id, run.ticketId)).get();
-  if (ticket?.state !== "merged") return { known: true, atMs: null };
+/** Records where a run's uncommitted files are kept, so that people are told, also when that was not possible at its end. */
+export function recordKept(store: Store, runId: string, wip: { ref: string; files: number }, now: number): void {
+  store.write((tx) => upsertEvidence(tx, { runId, kind: "uncommitted_kept", data: wip }, now));
+}
+
+/** `known`: whether the run still has a row. Instants are epoch ms, null for what has not happened. */
+export type Resolution = { known: boolean; atMs: number | null; cleanedAtMs: number | null };
+
+/**
+ * When a run's ticket was resolved; null while it is not. A ticket's row does not say when it was merged, but
+ * was written at that instant, be it by a reindex: what was written to it later only makes this later.
+ */
+export function resolvedAt(q: Queries, runId: string): Resolution {
+  const run = q
+    .select({ ticketId: runs.ticketId, cleanedAtMs: runs.cleanedAtMs })
+    .from(runs)
+    .where(eq(runs.id, runId))
+    .get();
+  if (run === undefined) return { known: false, atMs: null, cleanedAtMs: null };
+  const { cleanedAtMs } = run;
+  const ticket = q
+    .select({ state: tickets.state, writtenAtMs: tickets.updatedAtMs })
+    .from(tickets)
+    .where(eq(tickets.id, run.ticketId))
+    .get();
+  if (ticket?.state !== "merged") return { known: true, atMs: null, cleanedAtMs };
   const latest = q
     .select({ ended: max(runs.exitedAtMs), eligible: max(runs.cleanupEligibleAtMs) })
     .from(runs)
     .where(eq(runs.ticketId, run.ticketId))
     .get();
-  return { known: true, atMs: Math.max(latest?.ended ?? 0, latest?.eligible ?? 0) };
+  const atMs = Math.max(ticket.writtenAtMs, latest?.ended ?? 0, latest?.eligible ?? 0);
+  return { known: true, atMs, cleanedAtMs };
 }

@@ -42,7 +42,7 @@ export function startCapture(options: CaptureOptions): Capture {
   return {
     async drain(limitMs) {
       await Promise.race([ended, Bun.sleep(limitMs)]);
-      return [...open].flatMap((stream) => pipeHolders(fstatSync(options[stream]).ino));
+      return [...new Set([...open].flatMap((stream) => pipeHolders(fstatSync(options[stream]).ino)))];
     },
   };
 }

@@ -5,6 +5,7 @@ import { type Clock, openClock } from "../system/clock.ts";
 import { OutputLog } from "../system/output.ts";
 import { signalGroup, stopGroup } from "../system/process.ts";
 import type { ChannelEvent, Greeting, SpawnFacts, SupervisorRequest } from "../system/stage-process.ts";
+import { trimCode } from "../system/trim.ts";
 import { watchAttendance } from "./attendance.ts";
 import { startCapture } from "./capture.ts";
 import { Channel, type ChannelOrder } from "./channel.ts";
@@ -12,7 +13,6 @@ import { type Command, endStragglers, startCommand } from "./command.ts";
 import { noticeOutput } from "./notice.ts";
 import { claimExecution, claimHeld, completeClaim, storeExitRecord, withdrawClaim } from "./record.ts";
 import { readRequest } from "./request.ts";
-import { trimCode } from "./trim.ts";
 
 const drainMs = 5000;
 /** A command that lives longer than this will probably live long. */

@@ -5,7 +5,14 @@ import { dirname, join } from "node:path";
 import type { Socket, SocketHandler } from "bun";
 import { removeIfPresent, systemCode } from "./files.ts";
 
-export type ListeningSocket = { stop(): void };
+export type ListeningSocket = {
+  /** Closes every connection and removes the socket file if it is still ours. */
+  stop(): void;
+  /** Whether the socket file is still there and ours. */
+  present(): boolean;
+  /** Takes no more connections; those that are open go on until `stop`. */
+  retire(): void;
+};
 
 /** Something that is no socket stands where a socket should be. */
 export class SocketPathError extends Error {
@@ -66,11 +73,14 @@ export function listenPrivate<Data>(
     removeIfPresent(temporary);
     throw error;
   }
+  const present = () => inode !== undefined && inodeOf(path)?.inode === inode;
   return {
     stop() {
       listener.stop(true);
-      if (inode !== undefined && inodeOf(path)?.inode === inode) removeIfPresent(path);
+      if (present()) removeIfPresent(path);
     },
+    present,
+    retire: () => listener.stop(false),
   };
 }
 

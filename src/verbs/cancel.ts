@@ -3,7 +3,7 @@
 import { SloopError } from "../core/errors.ts";
 import { runAlias } from "../core/ids.ts";
 import type { Daemon } from "../daemon/context.ts";
-import { stopRecordedProcess } from "../daemon/stop-process.ts";
+import { isMerging, stopRecordedProcess } from "../daemon/stop-process.ts";
 import { requestCancel } from "../store/evidence.ts";
 import type { RunRow } from "../store/tables.ts";
 import type { Handler } from "./handler.ts";
@@ -14,7 +14,9 @@ export function cancellable(run: RunRow): boolean {
   return run.exitedAtMs === null && (run.state === "running" || run.state === "driving");
 }
 
-/** Records the intent durably, then ends the executing process; resolves once it is gone, or after 5 s. */
+const replyMs = 5000;
+
+/** Records the intent durably, then ends the executing process; resolves once it is gone, or as long after as `stopRecordedProcess` waits. */
 export async function cancelRun(daemon: Daemon, run: RunRow): Promise<void> {
   daemon.store.write((tx) => requestCancel(tx, run.id, daemon.clock.now()));
   const live = daemon.live.get(run.id);
@@ -26,7 +28,11 @@ export const cancel: Handler<"cancel"> = (daemon, args) => {
   const { run } = resolveRun(daemon.store.db, args.run);
   const alias = runAlias(run.ticketId, run.attempt);
   if (!cancellable(run)) throw new SloopError("conflict", `run ${alias} is \`${run.state}\` and cannot be cancelled`);
-  return cancelRun(daemon, run).then(() => ({
+  const merging = isMerging(daemon, run.id);
+  const stopping = cancelRun(daemon, run);
+  // A merge may go on for a while, and is ended after that; nobody has to wait for it.
+  const waited = merging ? Promise.race([stopping, Bun.sleep(replyMs)]) : stopping;
+  return waited.then(() => ({
     id: run.id,
     alias,
     state: "cancelling" as const,

@@ -177,3 +177,52 @@ test("after git refused to overwrite an edit the checkout is ready again", async
   expect(at.world.git("status", "--porcelain")).toBe(status);
   expect(at.world.read("README.md")).toBe("my edit\n");
 });
+
+/** Both sides changed README.md, and git has stopped there under sloop's own message. */
+async function conflicted(message: string): Promise<Case> {
+  const at = await diverged();
+  const { world } = at;
+  world.git("checkout", "-q", branch);
+  world.write("README.md", "run\n");
+  const branchTip = world.commit("run's README");
+  world.git("checkout", "-q", "main");
+  world.write("README.md", "person\n");
+  world.commit("a person was faster");
+  Bun.spawnSync(["git", "merge", "-q", "-m", message, branchTip], { cwd: world.root });
+  expect(mergeInProgress(world.root)).toBe(true);
+  return { ...at, branchTip };
+}
+
+const checkpointOf = ({ targetHead, branchTip }: Case) => ({ targetHead, branchTip, completedTarget: null });
+
+test("our merge that met a commit made just before it is given up with its conflict", async () => {
+  const at = await conflicted(`Merge run branch '${branch}'`);
+  await using _ = at.world;
+  at.world.write("notes", "untracked\n");
+  await expectVerdict(at, "abort_then_retry");
+  expect(await undoFailedMerge(at.world.root, at.world.root, checkpointOf(at))).toBeNull();
+  expect(at.world.git("status", "--porcelain")).toBe("?? notes");
+  expect(at.world.read("README.md")).toBe("person\n");
+}, 30_000);
+
+test("a conflict is left alone when a person made it, has begun to resolve it, or has staged something", async () => {
+  const changes: [string, (world: World) => void][] = [
+    [`Merge branch '${branch}'`, () => undefined],
+    [`Merge run branch '${branch}'`, (world) => world.write("README.md", "half resolved\n")],
+    [
+      `Merge run branch '${branch}'`,
+      (world) => {
+        world.write("precious.txt", "mine\n");
+        world.git("add", "precious.txt");
+      },
+    ],
+  ];
+  for (const [message, change] of changes) {
+    const at = await conflicted(message);
+    await using _ = at.world;
+    change(at.world);
+    await expectVerdict(at, "unsafe");
+    expect(await undoFailedMerge(at.world.root, at.world.root, checkpointOf(at))).toContain("left in progress");
+    expect(mergeInProgress(at.world.root)).toBe(true);
+  }
+}, 30_000);

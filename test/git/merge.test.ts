@@ -8,11 +8,20 @@ import {
   checkoutReady,
   findMergeCheckout,
   operationInProgress,
-  overwrittenPaths,
   unmergedPaths,
 } from "../../src/git/checkout.ts";
 import { undoFailedMerge } from "../../src/git/leftover.ts";
-import { conflictReason, mergeArgv, mergeByRef, overwriteReason, planMerge, syncArgv } from "../../src/git/merge.ts";
+import {
+  conflictReason,
+  guardedMergeArgv,
+  mergeArgv,
+  mergeByRef,
+  movedCode,
+  overwriteReason,
+  planMerge,
+  syncArgv,
+} from "../../src/git/merge.ts";
+import { overwrittenPaths } from "../../src/git/overwrite.ts";
 import { git, startGatedGit } from "../../src/git/run.ts";
 import { identify } from "../../src/system/process.ts";
 import { newWorld, type World } from "../support/repo.ts";
@@ -193,7 +202,7 @@ test("a linked worktree's operations are its own", async () => {
 });
 
 async function runMerge(world: World, branchTip: string, ffOnly = false) {
-  const started = startGatedGit(mergeArgv({ branch, branchTip, ffOnly }), world.root);
+  const started = startGatedGit(mergeArgv({ target: "main", branch, branchTip, ffOnly }), world.root);
   expect(identify(started.pid, started.pidStartTime)).toBe("matches");
   started.open();
   return started.exited;
@@ -235,7 +244,7 @@ test("ff_only makes no merge commit and fails when the target moved on", async (
 test("a gate that is never opened changes nothing", async () => {
   const { world, branchTip, targetTip } = await diverged({ branch: { a: "1\n" }, main: { b: "2\n" } });
   await using _ = world;
-  const started = startGatedGit(mergeArgv({ branch, branchTip, ffOnly: false }), world.root);
+  const started = startGatedGit(mergeArgv({ target: "main", branch, branchTip, ffOnly: false }), world.root);
   expect(await started.stop(1000)).toBe(true);
   expect((await started.exited).signal).toBe("SIGTERM");
   expect(world.git("rev-parse", "main")).toBe(targetTip);
@@ -272,3 +281,46 @@ test("edited and untracked files that a merge would overwrite are known beforeha
   expect(await overwrittenPaths(question)).toEqual(["README.md", "nëw file"]);
   expect(overwriteReason("/r", ["a", "b"])).toBe("files in /r would be overwritten by merge: a, b");
 });
+
+test("a git that hangs in a hook or a merge driver is ended, and the reason says so", async () => {
+  const { world, branchTip, targetTip } = await diverged({ branch: { f: "theirs\n" }, main: { f: "ours\n" } });
+  await using _ = world;
+  world.write(".git/info/attributes", "f merge=hangs\n");
+  world.git("config", "merge.hangs.driver", "sleep 600");
+  const question = { root: world.root, targetTip, branchTip, ffOnly: false, timeoutMs: 500 };
+  expect(await planMerge(question)).toEqual({ kind: "refused", reason: expect.stringContaining("hang") });
+  world.git("checkout", "-q", "--detach");
+  mkdirSync(join(world.root, ".git/hooks"), { recursive: true });
+  writeFileSync(join(world.root, ".git/hooks/reference-transaction"), "#!/bin/sh\nsleep 600\n", { mode: 0o755 });
+  const plan = { kind: "fast_forward" as const };
+  const merge = { root: world.root, target: "main", targetTip, branch, branchTip, plan, timeoutMs: 500 };
+  expect(await mergeByRef(merge)).toEqual({ kind: "failed", reason: expect.stringContaining("hang") });
+  expect(world.git("rev-parse", "main")).toBe(targetTip);
+  expect(existsSync(join(world.root, ".git/refs/heads/main.lock"))).toBe(false);
+}, 30_000);
+
+test("behind its guard git merges only where HEAD is the target at the tip that was looked at", async () => {
+  const { world, branchTip, targetTip } = await diverged({ branch: { a: "1\n" }, main: { b: "2\n" } });
+  await using _ = world;
+  world.git("branch", "twin");
+  const argv = guardedMergeArgv({ target: "main", targetTip, branch, branchTip, ffOnly: false });
+  const run = async () => {
+    const started = startGatedGit(argv, world.root);
+    started.open();
+    return (await started.exited).code;
+  };
+  for (const where of ["twin", "--detach"]) {
+    world.git("checkout", "-q", where);
+    expect([where, await run()]).toEqual([where, movedCode]);
+  }
+  world.git("checkout", "-q", "main");
+  world.write("more", "x\n");
+  const tip = world.commit("more");
+  expect(await run()).toBe(movedCode);
+  expect(world.git("rev-parse", "main", "twin")).toBe(`${tip}\n${targetTip}`);
+  // A branch that is another name of the target is the target.
+  world.git("reset", "-q", "--hard", targetTip);
+  world.git("symbolic-ref", "refs/heads/alias", "refs/heads/main");
+  world.git("symbolic-ref", "HEAD", "refs/heads/alias");
+  expect(await run()).toBe(0);
+}, 30_000);

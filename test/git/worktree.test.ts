@@ -3,7 +3,8 @@
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { dropKept, keepTip, keepUncommitted, readWip } from "../../src/git/keep.ts";
+import { keepUncommitted, readWip } from "../../src/git/keep.ts";
+import { dropKept, keepTip } from "../../src/git/kept-refs.ts";
 import { addWorktree, removeWorktree, worktreePath } from "../../src/git/worktree.ts";
 import { newWorld, type World } from "../support/repo.ts";
 
@@ -92,13 +93,20 @@ test("many at a time in one repository all succeed", async () => {
   expect(world.git("for-each-ref", "refs/heads/sloop/")).toBe("");
 });
 
-test("removal takes a dirty, a locked and an already deleted worktree; the branch only if asked", async () => {
+test("removal takes a dirty and an already deleted worktree, not one that a person locked; the branch only if asked", async () => {
   await using world = await newWorld();
   const asked = request(world);
   await addWorktree(asked);
   writeFileSync(join(asked.path, "untracked"), "x");
   writeFileSync(join(asked.path, "README.md"), "changed");
   world.git("worktree", "lock", asked.path);
+  expect(await removeWorktree({ root: world.root, path: asked.path, branch, saved: true })).toMatchObject({
+    ok: false,
+  });
+  expect(existsSync(join(asked.path, "untracked"))).toBe(true);
+  world.git("worktree", "unlock", asked.path);
+  // What git leaves when it is killed in the middle of making one.
+  writeFileSync(join(world.root, ".git/worktrees/0a0a0a0a/locked"), "initializing");
   expect(await removeWorktree({ root: world.root, path: asked.path, branch: null })).toEqual({ ok: true });
   expect(existsSync(asked.path)).toBe(false);
   expect(world.git("branch", "--list", "--format=%(refname:short)", branch)).toBe(branch);

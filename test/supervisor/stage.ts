@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Started, type Supervised, startSupervised } from "../../src/daemon/supervise.ts";
 import { type OutputRecord, parseRecord, recordContent } from "../../src/system/output.ts";
-import { signalGroup, stopDescendants } from "../../src/system/process.ts";
+import { processStopped, signalGroup, stopDescendants } from "../../src/system/process.ts";
 import {
   type ExitRecord,
   exitRecordPath,
@@ -106,6 +106,7 @@ export function newStage(argv: string[] | string, options: StageOptions = {}): S
       for (const starter of starters) starter.kill("SIGKILL");
       const record = readStartRecord(request.startRecord);
       if (record?.spawned !== null && record?.spawned !== undefined) signalGroup(record.spawned.pid, "SIGKILL");
+      if (record !== null && processStopped(record.supervisor_pid)) process.kill(record.supervisor_pid, "SIGKILL");
       await stopDescendants(runId);
       rmSync(dir, { recursive: true, force: true });
     },

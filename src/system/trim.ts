@@ -1,4 +1,4 @@
-// Giving back the pages of program code that only the start needed: a supervisor may wait for hours and there may be many.
+// Giving back the pages of program code that only the start needed: daemons and supervisors wait for hours, and there may be many.
 
 import { dlopen } from "bun:ffi";
 import { readFileSync } from "node:fs";
