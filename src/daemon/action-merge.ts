@@ -191,12 +191,28 @@ async function runGit(merge: Merge, checkout: string, tips: Tips): Promise<Outco
   });
 }
 
+const readyWaitMs = 3000;
+const readyLookMs = 100;
+
+/** Somebody's own git, or a commit about to be made, is in the way for a moment only; null once the checkout is ready. */
+async function awaitReady({ daemon, execution }: Merge, checkout: string): Promise<string | null> {
+  const until = performance.now() + readyWaitMs;
+  for (;;) {
+    const problem = await checkoutReady(checkout);
+    if (problem === null || performance.now() >= until) return problem;
+    requireNotCancelled(daemon, execution.run.runId);
+    await Bun.sleep(readyLookMs);
+  }
+}
+
 /** The target is checked out: git merges there, or leaves everything as it was. Null: lost, look again. */
 async function mergeIn(merge: Merge, checkout: string, tips: Tips, plan: MergePlan): Promise<Result | null> {
   const { daemon, execution } = merge;
   const { run } = execution;
   const problem =
-    (await checkoutReady(checkout)) ?? detached(checkout, run.targetBranch) ?? (await inTheWay(checkout, tips, plan));
+    (await awaitReady(merge, checkout)) ??
+    detached(checkout, run.targetBranch) ??
+    (await inTheWay(checkout, tips, plan));
   if (problem !== null) return fail(problem);
   const { judged, checkpoint } = await runGit(merge, checkout, tips);
   if (judged.kind === "landed") {

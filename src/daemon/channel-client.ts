@@ -34,12 +34,19 @@ function parseExited(fields: Record<string, unknown>): ChannelEvent | null {
   return record === null ? null : { type: "exited", record, holders: integers(fields["holders"]) };
 }
 
+/** The newest record of an execution, and when it was captured (epoch ms; NaN when that is not known). */
+export type OnOutput = (sequence: number, atMs: number) => void;
+
 function parseEvent(line: string | null): ChannelEvent | null {
   const fields = line === null ? null : parseFields(line);
   if (fields === null) return null;
   const { type, sequence, problem } = fields;
   if (type === "exited") return parseExited(fields);
-  if (type === "output" && typeof sequence === "number") return { type, sequence };
+  if (type === "output" && typeof sequence === "number") {
+    // A supervisor of an older program does not say when.
+    const at = fields["at_ms"];
+    return { type, sequence, at_ms: typeof at === "number" ? at : Number.NaN };
+  }
   if (type === "failed" && typeof problem === "string") return { type, problem };
   const facts = type === "spawned" ? parseSpawnFacts(fields) : null;
   return facts === null ? null : { type: "spawned", ...facts };
@@ -89,12 +96,12 @@ export class ChannelLine {
   /** When the supervisor closed it, or another daemon took it. */
   readonly ended: Promise<void>;
   private problem = "the supervisor ended before it started the command";
-  private readonly onOutput: ((sequence: number) => void) | undefined;
+  private readonly onOutput: OnOutput | undefined;
   private readonly settleSpawned: { resolve(value: Spawned): void; reject(error: Error): void };
   private readonly settleExited: (value: Exited | null) => void;
   private readonly settleEnded: () => void;
 
-  constructor(onOutput: ((sequence: number) => void) | undefined) {
+  constructor(onOutput: OnOutput | undefined) {
     this.onOutput = onOutput;
     const spawned = Promise.withResolvers<Spawned>();
     const exited = Promise.withResolvers<Exited | null>();
@@ -120,7 +127,7 @@ export class ChannelLine {
         this.settleSpawned.resolve(spawnedFrom(event));
         return;
       case "output":
-        this.onOutput?.(event.sequence);
+        this.onOutput?.(event.sequence, event.at_ms);
         return;
       case "exited":
         this.settleExited(event);

@@ -7,6 +7,9 @@ export type Dispatcher = {
   poke(): void;
 };
 
+/** After so long everybody else has a turn: sockets, timers, the ends of processes. */
+const longestTurnMs = 10;
+
 /** `pass` returns a promise only when it has to wait; until then nothing else is handled. It must not throw. */
 export function openDispatcher(pass: () => void | Promise<void>): Dispatcher {
   const queue: (() => void)[] = [];
@@ -14,11 +17,16 @@ export function openDispatcher(pass: () => void | Promise<void>): Dispatcher {
   let poked = false;
 
   function drain(): void {
+    const until = performance.now() + longestTurnMs;
     for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
       job();
       const waiting = pass();
       if (waiting !== undefined) {
         void waiting.finally(drain);
+        return;
+      }
+      if (performance.now() > until) {
+        setImmediate(drain);
         return;
       }
     }

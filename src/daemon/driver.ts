@@ -64,7 +64,7 @@ function endedForGood(daemon: Daemon, run: DrivenRun): boolean {
 /** Whether the run's cancellation was asked for; what it stands on is ended first, a merge it interrupted given up. */
 async function cancelled(daemon: Daemon, run: DrivenRun): Promise<boolean> {
   const { cancelRequested, process } = readFacts(daemon.store.db, run.runId);
-  if (!cancelRequested) return false;
+  if (!cancelRequested && !run.live.cancelling) return false;
   if (process?.merge === undefined) await endRecordedProcess(daemon, run.runId);
   else await clearLeftoverMerge(daemon, run);
   return true;

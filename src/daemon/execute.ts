@@ -53,11 +53,12 @@ export function requireNotCancelled(daemon: Daemon, runId: string): void {
   if (cancelled) throw new Cancelled();
 }
 
-function noteOutput({ daemon, execution, plan }: Job): (sequence: number) => void {
+function noteOutput({ daemon, execution, plan }: Job): (sequence: number, atMs: number) => void {
   const { live } = execution.run;
-  return (sequence) => {
+  return (sequence, atMs) => {
     if (plan.source !== "agent" || live.silence === null) return;
-    live.silence.lastOutputAtMs = daemon.clock.now();
+    // When it was captured, not when we hear of it: the clock may have moved on.
+    live.silence.lastOutputAtMs = Number.isNaN(atMs) ? daemon.clock.now() : atMs;
     live.silence.lastOutputSequence = sequence;
   };
 }

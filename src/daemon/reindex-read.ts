@@ -38,7 +38,7 @@ export function cannotReindex(problem: string): SloopError {
 /** A path with its links resolved, and as the walk came to it. */
 type Place = { real: string; reached: string };
 type Found = { absolute: string; path: string };
-type Walk = { root: string; found: Found[]; seen: Set<string> };
+type Walk = { top: string; root: string; found: Found[]; seen: Set<string> };
 
 function readEntries(directory: string): Dirent[] {
   try {
@@ -80,6 +80,11 @@ function removeLeftover(path: string): void {
   if (pid === process.pid || !processAlive(pid)) removeIfPresent(path);
 }
 
+/** As for `post`: a link may lead about in the repository or its ticket directory, never out of them. */
+function allowed({ root, top }: Walk, real: string): boolean {
+  return [root, top].some((directory) => real.startsWith(`${directory}/`));
+}
+
 /** Looks at one entry; a directory is handed back to be walked. */
 function visit(walk: Walk, entry: Dirent, at: Place): Place | null {
   const place = { real: `${at.real}/${entry.name}`, reached: `${at.reached}/${entry.name}` };
@@ -91,7 +96,7 @@ function visit(walk: Walk, entry: Dirent, at: Place): Place | null {
     return null;
   }
   const target = entry.isSymbolicLink() ? resolveLink(place.real) : null;
-  if (target === null) return null;
+  if (target === null || !allowed(walk, target.real)) return null;
   if (target.directory) return { real: target.real, reached: place.reached };
   if (ticket) addFile(walk, { real: target.real, reached: place.reached });
   return null;
@@ -102,7 +107,7 @@ async function findFiles(daemon: Daemon, breathe: Breathe): Promise<Found[]> {
   const { root } = daemon.paths;
   const reached = join(root, daemon.config.ticketDir);
   const top = resolveLink(reached);
-  const walk: Walk = { root, found: [], seen: new Set() };
+  const walk: Walk = { root, top: top?.real ?? root, found: [], seen: new Set() };
   const open: Place[] = top === null ? [] : [{ real: top.real, reached }];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
     if (walk.seen.has(at.real)) continue;

@@ -28,6 +28,12 @@ export type WalkEnd = {
 
 type Kept = { commits: CommitObservation | null; wip: { ref: string; files: number } | null };
 
+/** The run's evidence; a cancel that could not be stored is known from memory alone. */
+function factsOf(daemon: Daemon, runId: string): RunFacts {
+  const facts = readFacts(daemon.store.db, runId);
+  return { ...facts, cancelRequested: facts.cancelRequested || daemon.live.get(runId)?.cancelling === true };
+}
+
 function endOf(end: WalkEnd, facts: RunFacts, commits: CommitObservation | null): End {
   return {
     orphaned: end.recovery === "orphaned",
@@ -64,7 +70,7 @@ function targetOf(daemon: Daemon, run: RunRow): string | null {
 
 /** What has to be looked at in git before a run may settle: work nobody committed, commits nobody counted. */
 async function gather(daemon: Daemon, run: RunRow, end: WalkEnd): Promise<Kept> {
-  const facts = readFacts(daemon.store.db, run.id);
+  const facts = factsOf(daemon, run.id);
   const { branch, worktreePath: worktree } = run;
   const { root } = daemon.paths;
   if (branch === null || worktree === null) return { commits: { complete: true, oids: [] }, wip: null };
@@ -82,7 +88,7 @@ async function gather(daemon: Daemon, run: RunRow, end: WalkEnd): Promise<Kept> 
 }
 
 function settlementOf(daemon: Daemon, run: RunRow, end: WalkEnd, kept: Kept): Settlement {
-  const facts = readFacts(daemon.store.db, run.id);
+  const facts = factsOf(daemon, run.id);
   const outcome = deriveOutcome(endOf(end, facts, kept.commits));
   return {
     runId: run.id,

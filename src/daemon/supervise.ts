@@ -50,7 +50,7 @@ export type SuperviseDeps = {
   /** One that was started ahead with the same dependencies; it is used up. */
   booted?: BootedSupervisor | null;
   /** The newest sequence in the run log, at most ten times a second. */
-  onOutput?(sequence: number): void;
+  onOutput?(sequence: number, atMs: number): void;
 };
 
 /** What the supervisor's first line says: null when it is ready, else why it never will be. */
@@ -188,7 +188,7 @@ export type Adoption = {
   exitRecord: string | null;
   /** Names its supervisor; absent when nobody can tell. */
   startRecord?: string;
-  onOutput?(sequence: number): void;
+  onOutput?(sequence: number, atMs: number): void;
 };
 
 /** Takes up a process that an earlier daemon started. Its channel may be gone; then its identity and its record are watched. */

@@ -56,9 +56,15 @@ async function create({ root, path, branch, startPoint }: WorktreeRequest): Prom
     cwd: root,
     write: true,
   });
-  if (added.code === 0 && isWorktree(root, path, branch)) return { ok: true };
+  if (isWorktree(root, path, branch) && (added.code === 0 || (await checkedOut(path)))) return { ok: true };
   await rollBack(root, path, branch);
   return failed(added, "git worktree add");
+}
+
+/** A post-checkout hook that fails has the last word on git's exit, but the checkout is whole. */
+async function checkedOut(path: string): Promise<boolean> {
+  const { code, stdout } = await git(["status", "--porcelain", "--untracked-files=no"], { cwd: path });
+  return code === 0 && stdout === "";
 }
 
 /** Takes away what this very creation made: neither the path nor the branch was there before. */

@@ -83,6 +83,9 @@ function spawnFacts(command: Command, startedAtMs: number): SpawnFacts {
   };
 }
 
+/** How long a failure is left standing for a daemon to hear of it. */
+const heardMs = 300;
+
 async function begin(post: Post, held: Held): Promise<void> {
   const startedAtMs = post.clock.now();
   // We may have been stopped for so long that a daemon gave us up, and somebody else has the execution.
@@ -92,6 +95,8 @@ async function begin(post: Post, held: Held): Promise<void> {
   } catch (error) {
     withdrawClaim(post.request.startRecord);
     post.channel.send({ type: "failed", problem: problemOf(error) });
+    // A connection that is closed at once may not even have been reported to who made it.
+    await Bun.sleep(heardMs);
     return;
   }
   const facts = spawnFacts(held.command, startedAtMs);
@@ -107,9 +112,14 @@ async function begin(post: Post, held: Held): Promise<void> {
 /** From the spawn to the last byte of output; null when the gate was refused, for then nothing ever ran. */
 async function observe(post: Post, command: Command, facts: SpawnFacts): Promise<ExitedEvent | null> {
   const { request, clock, log, channel } = post;
-  const notices = noticeOutput(() => channel.send({ type: "output", sequence: log.lastSequence }));
+  let lastAtMs = facts.started_at_ms;
+  const notices = noticeOutput(() => channel.send({ type: "output", sequence: log.lastSequence, at_ms: lastAtMs }));
+  const onOutput = () => {
+    lastAtMs = clock.now();
+    notices.note();
+  };
   const { stdout, stderr } = command;
-  const capture = startCapture({ log, clock, stdout, stderr, onOutput: notices.note });
+  const capture = startCapture({ log, clock, stdout, stderr, onOutput });
   const trimming = setTimeout(trimCode, trimAfterMs);
   const { code, signal } = await command.exited;
   clearTimeout(trimming);

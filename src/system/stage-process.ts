@@ -56,7 +56,8 @@ export type ExitRecord = SpawnFacts & {
 
 export type ChannelEvent =
   | ({ type: "spawned" } & SpawnFacts)
-  | { type: "output"; sequence: number }
+  /** The newest record and when it was captured, epoch ms on the daemon clock. */
+  | { type: "output"; sequence: number; at_ms: number }
   /** `holders`: processes that still had the command's output open and were left alone. */
   | { type: "exited"; record: ExitRecord; holders: number[] }
   | { type: "failed"; problem: string };

@@ -16,12 +16,27 @@ export function cancellable(run: RunRow): boolean {
 
 const replyMs = 5000;
 
-/** Records the intent durably, then ends the executing process; resolves once it is gone, or as long after as `stopRecordedProcess` waits. */
+/** Records the intent durably; what kept it from being stored, or null. */
+function recordIntent(daemon: Daemon, run: RunRow): { error: unknown } | null {
+  try {
+    daemon.store.write((tx) => requestCancel(tx, run.id, daemon.clock.now()));
+    return null;
+  } catch (error) {
+    return { error };
+  }
+}
+
+/**
+ * Records the intent durably, then ends the executing process; resolves once it is gone, or as long after as
+ * `stopRecordedProcess` waits. An intent that cannot be stored is kept in memory and carried out all the same (what fills
+ * the disk may be the very agent); then it rejects with what kept it from being stored.
+ */
 export async function cancelRun(daemon: Daemon, run: RunRow): Promise<void> {
-  daemon.store.write((tx) => requestCancel(tx, run.id, daemon.clock.now()));
+  const unstored = recordIntent(daemon, run);
   const live = daemon.live.get(run.id);
   if (live !== undefined) live.cancelling = true;
   await stopRecordedProcess(daemon, run.id);
+  if (unstored !== null) throw unstored.error;
 }
 
 export const cancel: Handler<"cancel"> = (daemon, args) => {

@@ -23,7 +23,8 @@ function refuse(active: RunRow[]): SloopError {
 
 async function stopForced(daemon: Daemon, active: RunRow[]): Promise<StopReply> {
   const cancelled = active.filter(cancellable);
-  await Promise.all(cancelled.map((run) => cancelRun(daemon, run)));
+  // One that cannot even be stored is ended all the same: whoever forces a stop wants nothing left running.
+  await Promise.allSettled(cancelled.map((run) => cancelRun(daemon, run)));
   daemon.shutDown();
   return { stopping: true, pid: daemon.pid, cancelled_runs: cancelled.map(aliasOf).sort() };
 }

@@ -23,6 +23,9 @@ test("one warning per silence, also over a restart; output begins a new one; two
   await scene.post("first");
   await until(() => scene.count("agent") === 1, "the agent");
   await until(() => scene.query<{ state: string }>("select state from runs")[0]?.state === "running", "the checkpoint");
+  // The clock stands until it was captured: a record carries the instant of its capture.
+  const captured = () => scene.records(scene.query<{ id: string }>("select id from runs")[0]!.id).length;
+  await until(() => captured() === 1, "the first line to be captured");
   setNow(start + 10 * minute - 1);
   expect(await silentFor()).toBeNull();
   setNow(start + 12 * minute);
@@ -37,7 +40,7 @@ test("one warning per silence, also over a restart; output begins a new one; two
   expect(warnings()).toHaveLength(1);
 
   await Bun.write(join(scene.outside, "go"), "");
-  await until(() => scene.count("agent") === 2, "the second line");
+  await until(() => captured() === 2, "the second line to be captured");
   await until(async () => (await silentFor()) === null, "the silence to be over");
   setNow(start + 24 * minute);
   await until(() => warnings().length === 2, "the second warning");
