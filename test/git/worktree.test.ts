@@ -63,7 +63,8 @@ test("a failed creation leaves neither directory nor branch nor record", async (
   await using world = await newWorld();
   const hook = join(world.root, ".git/hooks/post-checkout");
   mkdirSync(join(world.root, ".git/hooks"), { recursive: true });
-  writeFileSync(hook, "#!/bin/sh\necho 'hook says no' >&2\nexit 1\n");
+  // A hook that only fails leaves a whole checkout, which is taken; one that spoils it does not.
+  writeFileSync(hook, "#!/bin/sh\necho spoilt > README.md\necho 'hook says no' >&2\nexit 1\n");
   chmodSync(hook, 0o755);
   const refused = await addWorktree(request(world));
   expect(refused).toEqual({ ok: false, problem: "hook says no" });
