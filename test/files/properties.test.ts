@@ -164,5 +164,5 @@ test("a reindex twice is a reindex once, and one that fails touches nothing", as
     expect(daemon.store.sqlite.query("pragma foreign_key_check").values()).toEqual([]);
   });
   await fc.assert(property, { numRuns: 120 });
-  expect(done).toBeGreaterThan(40);
+  expect(done).toBeGreaterThan(10);
 });

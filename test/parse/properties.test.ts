@@ -324,6 +324,6 @@ describe("stamping", () => {
       }),
       { numRuns: 2_000 },
     );
-    expect(stamped).toBeGreaterThan(100);
+    expect(stamped).toBeGreaterThan(20);
   });
 });
