@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Config } from "../../src/core/config.ts";
 import type { Daemon, LiveRun } from "../../src/daemon/context.ts";
+import { newLiveRun } from "../../src/daemon/launch.ts";
 import { openStore } from "../../src/store/open.ts";
 import { silentLog } from "../../src/system/log.ts";
 import { repositoryPaths } from "../../src/system/paths.ts";
@@ -122,20 +123,5 @@ export async function openContext(options: ContextOptions = {}): Promise<TestDae
 
 /** A run as memory knows it, supervised and quiet. */
 export function liveRun(runId: string, ticketId: string, changes: Partial<LiveRun> = {}): LiveRun {
-  return {
-    runId,
-    ticketId,
-    supervised: true,
-    leaseDenied: false,
-    recovering: false,
-    suspectedDead: false,
-    cancelling: false,
-    stalling: false,
-    credential: null,
-    door: null,
-    silence: null,
-    booted: null,
-    reportedStall: undefined,
-    ...changes,
-  };
+  return { ...newLiveRun({ runId, ticketId }), ...changes };
 }
