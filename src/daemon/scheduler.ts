@@ -8,7 +8,6 @@ import { readTarget } from "../git/inspect.ts";
 import { listCandidates, readCandidate } from "../store/candidates.ts";
 import { type Claim, listRenewable, renewLease } from "../store/claims.ts";
 import { storageFull } from "../store/open.ts";
-import { nextCleanupEligible } from "../store/report.ts";
 import { countUnsettled } from "../store/runs.ts";
 import { probeWrite, readFlags } from "../store/scheduler.ts";
 import { listDueTriggers, nextScheduled, readTrigger } from "../store/triggers.ts";
@@ -17,7 +16,7 @@ import type { Daemon } from "./context.ts";
 import { claim, type Launcher, startRun } from "./launch.ts";
 import { checkLiveness } from "./liveness.ts";
 import { silenceDeadlines, watchSilence } from "./watchdog.ts";
-import { readWorld } from "./world.ts";
+import { cleanupDeadlines, readWorld } from "./world.ts";
 
 export type Scheduler = {
   /** One pass; a promise only when it had to wait. Never throws. */
@@ -188,12 +187,6 @@ function passFailed(daemon: Daemon, error: unknown): void {
   }
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   daemon.log.error("sloop::dispatcher", "trigger_scan_failed", { error: text });
-}
-
-function cleanupDeadlines(daemon: Daemon, now: number): number[] {
-  const retention = daemon.config.worktreeRetentionMs;
-  const eligible = retention === null ? null : nextCleanupEligible(daemon.store.db, now - retention);
-  return eligible === null || retention === null ? [] : [eligible + retention];
 }
 
 function wakeInstant(daemon: Daemon, now: number): number | null {

@@ -3,6 +3,7 @@
 import type { World } from "../core/gate.ts";
 import { isOpen, localMinute } from "../core/hours.ts";
 import { readTarget } from "../git/inspect.ts";
+import { nextCleanupEligible } from "../store/report.ts";
 import { countUnsettled } from "../store/runs.ts";
 import { listCooldowns, readFlags } from "../store/scheduler.ts";
 import type { Daemon } from "./context.ts";
@@ -30,4 +31,11 @@ export function readWorld(daemon: Daemon): World {
     maxParallelTasks: config.maxParallelTasks,
     cooldowns: listCooldowns(store.db, now),
   };
+}
+
+/** When the next worktree may go (epoch ms); empty when none waits for that, or none ever goes. */
+export function cleanupDeadlines(daemon: Daemon, now: number): number[] {
+  const retention = daemon.config.worktreeRetentionMs;
+  const eligible = retention === null ? null : nextCleanupEligible(daemon.store.db, now - retention);
+  return eligible === null || retention === null ? [] : [eligible + retention];
 }

@@ -7,15 +7,8 @@ import { type Dispatch, nextDispatch, nextWake, type WakeInput } from "../core/s
 import type { Trigger } from "../core/trigger.ts";
 import type { Daemon } from "../daemon/context.ts";
 import { silenceDeadlines } from "../daemon/watchdog.ts";
+import { cleanupDeadlines } from "../daemon/world.ts";
 import type { DispatchWire } from "../protocol/rows.ts";
-import { nextCleanupEligible } from "../store/report.ts";
-
-function cleanupDeadlines(daemon: Daemon, now: number): number[] {
-  const retention = daemon.config.worktreeRetentionMs;
-  if (retention === null) return [];
-  const eligible = nextCleanupEligible(daemon.store.db, now - retention);
-  return eligible === null ? [] : [eligible + retention];
-}
 
 function wakeInput(daemon: Daemon, world: World, triggers: readonly Trigger[]): WakeInput {
   const hours = daemon.config.runningHours;
