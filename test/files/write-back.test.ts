@@ -146,7 +146,10 @@ test("the stamped file has the permission bits of the old one", async () => {
   expect(statSync(file).mode & 0o7777).toBe(0o640);
 });
 
-/** Saves one version after another, each without the stamped keys, and looks whether the one before is still there. */
+/**
+ * Saves one version after another, each without the stamped keys, and looks whether it is there. A post that was overtaken
+ * gives the file back a moment later, however long a busy machine makes that moment: what is lost never comes back.
+ */
 const editor = `
 const { readFileSync, renameSync, writeFileSync, existsSync } = require("node:fs");
 const [file, stop] = process.argv.slice(1);
@@ -157,8 +160,12 @@ for (; !existsSync(stop); n += 1) {
   else { writeFileSync(file + ".swp", text(n)); renameSync(file + ".swp", file); }
   const until = performance.now() + Math.random() * 3;
   while (performance.now() < until);
-  const found = readFileSync(file, "utf8");
-  if (!found.endsWith("version " + n + ".\\n")) { console.log("LOST " + n + ": " + found); process.exit(1); }
+  const givenUp = performance.now() + 20_000;
+  for (;;) {
+    const found = readFileSync(file, "utf8");
+    if (found.endsWith("version " + n + ".\\n")) break;
+    if (performance.now() > givenUp) { console.log("LOST " + n + ": " + found); process.exit(1); }
+  }
 }
 console.log("saved " + n);
 `;
@@ -171,7 +178,7 @@ test("an editor that never stops loses nothing to posts through the binary", asy
   const child = Bun.spawn([process.execPath, "-e", editor, join(scene.root, path), stop], { stdout: "pipe" });
   const codes = new Set<string>();
   let stamped = 0;
-  for (let round = 0; round < 80 && child.exitCode === null; round += 1) {
+  for (let round = 0; round < 40 && child.exitCode === null; round += 1) {
     const ran = await scene.sloop(["--json", "post", path]);
     if (ran.code === 0) stamped += 1;
     else codes.add((JSON.parse(ran.stderr) as { error: { code: string } }).error.code);
