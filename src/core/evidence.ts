@@ -77,6 +77,34 @@ export type StageProcess = {
   merge?: { target_head: string; branch_tip: string; completed_target: string | null };
 };
 
+/** What a gate's process was started on: the worktree's commit, its branch's, and what nobody committed. */
+export type GateTree = {
+  stageIndex: number;
+  attempt: number;
+  phase: "action" | "check";
+  seat: number | null;
+  /** The commit the worktree's HEAD stands on; null when it cannot be read. */
+  head: string | null;
+  tip: string | null;
+  /** Null when git cannot tell. */
+  uncommitted: string[] | null;
+  /** The tree that committing everything would have made; null when there was nothing to commit, or git cannot tell. */
+  content: string | null;
+};
+
+/** Where the run's branch stood around one execution of a stage. */
+export type StageTree = {
+  stageIndex: number;
+  attempt: number;
+  /** Null when an earlier daemon began the execution. */
+  from: string | null;
+  tip: string | null;
+  /** The tip's tree; asked for only where a gate saw something uncommitted. */
+  tree: string | null;
+  /** Of a gate: what its end left uncommitted. Null for other stages, and when git cannot tell. */
+  uncommitted: string[] | null;
+};
+
 /** Everything kept about one run beside its walk, kinds folded into fields. */
 export type RunFacts = {
   process: StageProcess | null;
@@ -95,4 +123,7 @@ export type RunFacts = {
   externalMerge: { branch: string; branch_tip: string; observed_default_tip: string } | null;
   /** Uncommitted files of the worktree, kept as a commit when the run settled. */
   wip: { ref: string; files: number } | null;
+  /** In the order in which the processes were started. */
+  gateTrees: GateTree[];
+  stageTrees: StageTree[];
 };

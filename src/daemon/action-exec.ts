@@ -5,6 +5,7 @@ import type { Daemon } from "./context.ts";
 import { mintCredential } from "./credential.ts";
 import { execute, type ProcessResult, requireNotCancelled } from "./execute.ts";
 import type { Execution, Reading } from "./stage.ts";
+import { recordGateTree } from "./trees.ts";
 
 /** An exec process passes by exit 0 with everything it printed captured; a lost capture is a fail without a code. */
 function readingOf(result: ProcessResult): Reading {
@@ -29,6 +30,7 @@ async function runCommand(daemon: Daemon, execution: Execution, command: Command
     source: "stage",
     gated: command.reported,
     launch: async () => {
+      await recordGateTree(daemon, execution, { phase: command.phase, seat: null });
       const credential = command.reported ? mintCredential(daemon, run.live, scope) : null;
       return { argv: command.cmd, environment: stageEnvironment(daemon, { ...run, stage, attempt }, credential) };
     },

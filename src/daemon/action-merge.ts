@@ -23,6 +23,7 @@ import { followSwap, type MergeResult, settleLeftover } from "./merge-leftover.t
 import { asOpenMerge, mergeLock } from "./merge-lock.ts";
 import { fail, pass, timed } from "./reading.ts";
 import type { DrivenRun, Execution, Reading } from "./stage.ts";
+import { whyUnverified } from "./trees.ts";
 
 export { clearLeftoverMerge } from "./merge-leftover.ts";
 export { mergeLock } from "./merge-lock.ts";
@@ -253,6 +254,8 @@ async function attempt(merge: Merge): Promise<Result | null> {
   if (branchTip === null) return fail(`branch \`${run.branch}\` cannot be read`);
   const plan = await planMerge({ root, targetTip, branchTip, ffOnly });
   if (plan.kind === "nothing") return pass;
+  const unverified = whyUnverified(daemon, run, branchTip);
+  if (unverified !== null) return fail(unverified);
   if (plan.kind === "conflict") return fail(conflictReason(plan.paths));
   if (plan.kind === "refused") return fail(plan.reason);
   const checkout = findMergeCheckout(root, run.targetBranch);

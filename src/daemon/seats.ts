@@ -7,6 +7,7 @@ import type { Daemon } from "./context.ts";
 import { mintCredential } from "./credential.ts";
 import { execute, requireNotCancelled } from "./execute.ts";
 import type { Execution } from "./stage.ts";
+import { recordGateTree } from "./trees.ts";
 
 type Panel = Extract<ResultCheck, { kind: "panel" }>;
 
@@ -29,6 +30,7 @@ async function seatReviewer(daemon: Daemon, execution: Execution, panel: Panel, 
     gated: true,
     // Only when the reviewer has to be started: one that is at work already needs no prompt any more.
     launch: async () => {
+      await recordGateTree(daemon, execution, { phase: "check", seat });
       const argv = reviewerCommand(daemon, panel.prompt, reviewer);
       const credential = mintCredential(daemon, run.live, scope);
       daemon.log.info("sloop::driver", "panel_reviewer_spawned", fields);

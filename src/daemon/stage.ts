@@ -5,13 +5,14 @@ import type { Flow, Stage } from "../core/flow.ts";
 import { noVerdict, tally } from "../core/panel.ts";
 import type { TicketSnapshot } from "../core/snapshot.ts";
 import { observeCommits } from "../git/inspect.ts";
-import { appendStageRows, clearStageProcess, readFacts } from "../store/evidence.ts";
+import { appendStageRows, clearStageProcess, readFacts, storeStageTree } from "../store/evidence.ts";
 import { agentAction } from "./action-agent.ts";
 import { execAction, execCheck } from "./action-exec.ts";
 import { mergeAction } from "./action-merge.ts";
 import { syncAction } from "./action-sync.ts";
 import type { Daemon, LiveRun } from "./context.ts";
 import { seatReviewers } from "./seats.ts";
+import { branchBefore, treeAfter } from "./trees.ts";
 
 /** A run as its driver knows it: fixed facts, and what the walk has done so far. */
 export type DrivenRun = {
@@ -119,11 +120,14 @@ function rowsOf(execution: Execution, action: Reading, verdict: Verdict): StageR
 /** Performs one execution and appends its rows. Throws what ends the walk: see daemon/walk-end.ts. */
 export async function performStage(daemon: Daemon, execution: Execution): Promise<void> {
   const { run, stage } = execution;
+  const before = branchBefore(daemon, execution);
   const action = await act(daemon, execution);
   const verdict = await judge(daemon, execution, action);
+  const tree = await treeAfter(daemon, execution, before);
   if (stage.action.kind === "merge") run.merged = verdict.passed;
   daemon.store.write((tx) => {
     appendStageRows(tx, run.runId, rowsOf(execution, action, verdict));
+    storeStageTree(tx, run.runId, tree, daemon.clock.now());
     clearStageProcess(tx, run.runId);
   });
 }

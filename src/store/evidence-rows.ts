@@ -22,19 +22,21 @@ function settlementKey(runId: string, kind: SettlementKind): string {
 
 export type SettlementFact = { runId: string; kind: SettlementKind; data: object };
 
-/** Writes the fact, replacing what was there. */
-export function upsertEvidence(tx: Queries, fact: SettlementFact, now: number): void {
-  const dataJson = JSON.stringify(fact.data);
+export type KeyedEvidence = { runId: string; kind: string; key: string; data: object };
+
+/** Writes evidence, replacing what stood under its key. */
+export function replaceEvidence(tx: Queries, evidence: KeyedEvidence, now: number): void {
+  const { runId, kind, key: dedupeKey } = evidence;
+  const dataJson = JSON.stringify(evidence.data);
   tx.insert(runEvidence)
-    .values({
-      runId: fact.runId,
-      kind: fact.kind,
-      observedAtMs: now,
-      dedupeKey: settlementKey(fact.runId, fact.kind),
-      dataJson,
-    })
+    .values({ runId, kind, observedAtMs: now, dedupeKey, dataJson })
     .onConflictDoUpdate({ target: runEvidence.dedupeKey, set: { observedAtMs: now, dataJson } })
     .run();
+}
+
+/** Writes the fact, replacing what was there. */
+export function upsertEvidence(tx: Queries, fact: SettlementFact, now: number): void {
+  replaceEvidence(tx, { ...fact, key: settlementKey(fact.runId, fact.kind) }, now);
 }
 
 /** Writes the fact unless an earlier one stands: at settlement the checkpoint's values win. */
@@ -49,11 +51,7 @@ export function deleteEvidence(tx: Queries, runId: string, kind: SettlementKind)
 }
 
 /** Inserts once per key; false when the key was there, which changes nothing. */
-export function appendEvidence(
-  tx: Queries,
-  evidence: { runId: string; kind: string; key: string; data: object },
-  now: number,
-): boolean {
+export function appendEvidence(tx: Queries, evidence: KeyedEvidence, now: number): boolean {
   const inserted = tx
     .insert(runEvidence)
     .values({

@@ -3,16 +3,18 @@
 import { and, asc, eq, inArray, isNull, sql } from "drizzle-orm";
 import type {
   CommitObservation,
+  GateTree,
   PanelReport,
   RunFacts,
   StageProcess,
   StageRecord,
+  StageTree,
   StageVerdict,
   Stall,
   VendorEvidence,
   VerdictSource,
 } from "../core/evidence.ts";
-import { appendEvidence, deleteEvidence, insertFact, upsertEvidence } from "./evidence-rows.ts";
+import { appendEvidence, deleteEvidence, insertFact, replaceEvidence, upsertEvidence } from "./evidence-rows.ts";
 import type { Queries } from "./open.ts";
 import { runEvidence, runs, stageRuns } from "./tables.ts";
 
@@ -42,6 +44,8 @@ function emptyFacts(): RunFacts {
     recovery: null,
     externalMerge: null,
     wip: null,
+    gateTrees: [],
+    stageTrees: [],
   };
 }
 
@@ -88,6 +92,12 @@ const readers: Record<string, (facts: RunFacts, data: Data) => void> = {
   },
   uncommitted_kept: (facts, data) => {
     facts.wip = data as NonNullable<RunFacts["wip"]>;
+  },
+  gate_tree: (facts, { stage_index: stageIndex, ...data }) => {
+    facts.gateTrees.push({ ...data, stageIndex } as GateTree);
+  },
+  stage_tree: (facts, { stage_index: stageIndex, ...data }) => {
+    facts.stageTrees.push({ ...data, stageIndex } as StageTree);
   },
 };
 
@@ -250,6 +260,18 @@ export function storeStall(tx: Queries, runId: string, stall: Stall, now: number
     .get();
   if (alive === undefined) return false;
   return appendEvidence(tx, { runId, kind: "output_stall", key: `output_stall:${runId}`, data: stall }, now);
+}
+
+/** Records what a gate's process is started on. One that has to be started once more sees the worktree anew. */
+export function storeGateTree(tx: Queries, runId: string, { stageIndex, ...tree }: GateTree, now: number): void {
+  const key = `gate_tree:${runId}:${stageIndex}:${tree.attempt}:${tree.phase}:${tree.seat ?? ""}`;
+  replaceEvidence(tx, { runId, kind: "gate_tree", key, data: { stage_index: stageIndex, ...tree } }, now);
+}
+
+/** Records where the branch stood around an execution, with its rows. */
+export function storeStageTree(tx: Queries, runId: string, { stageIndex, ...tree }: StageTree, now: number): void {
+  const key = `stage_tree:${runId}:${stageIndex}:${tree.attempt}`;
+  replaceEvidence(tx, { runId, kind: "stage_tree", key, data: { stage_index: stageIndex, ...tree } }, now);
 }
 
 /** Records that nobody knows how the run's agent ended. */
