@@ -10,6 +10,8 @@ export function validBranch(name: string): boolean {
   if (plainBranch.test(name)) return name !== "HEAD";
   if (name === "" || name === "@" || name === "HEAD" || name.startsWith("-")) return false;
   if (name.endsWith(".") || name.includes("..") || name.includes("@{")) return false;
+  // Half a surrogate pair has no UTF-8, so git would be told another name.
+  if (!name.isWellFormed()) return false;
   for (const char of name) {
     const code = char.codePointAt(0) ?? 0;
     if (code <= 0x20 || code === 0x7f || "~^:?*[\\".includes(char)) return false;

@@ -27,12 +27,18 @@ function commandOf(daemon: Daemon, values: Values): string[] {
   return command.argv;
 }
 
-function readText(path: string): string | null {
-  const bytes = readIfPresent(path);
+const authored = ".agents/sloop";
+
+/** A file below `.agents/sloop` of the main checkout; null when it is not there. Throws WalkError when it cannot be read. */
+function readAuthored(daemon: Daemon, name: string): string | null {
+  let bytes: Uint8Array | null;
+  try {
+    bytes = readIfPresent(join(daemon.paths.root, authored, name));
+  } catch (error) {
+    throw new WalkError(`${authored}/${name} cannot be read: ${error instanceof Error ? error.message : error}`);
+  }
   return bytes === null ? null : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
-
-const authored = ".agents/sloop";
 
 function lastReturningFailure(flow: Flow, log: readonly StageRecord[]): StageRecord | undefined {
   return log.findLast((row) => row.state === "failed" && flow.stages[row.stageIndex]?.failAction.kind === "return_to");
@@ -63,9 +69,9 @@ export type AgentLaunch = {
   attempt: number;
 };
 
-/** The argv of an agent stage. Throws WalkError for a target that is not configured any more. */
+/** The argv of an agent stage. Throws WalkError for a target that is not configured any more and for instructions that cannot be read. */
 export async function agentCommand(daemon: Daemon, launch: AgentLaunch): Promise<string[]> {
-  const instructions = readText(join(daemon.paths.root, authored, "instructions.md"));
+  const instructions = readAuthored(daemon, "instructions.md");
   const block = launch.attempt > 1 ? await previousAttempt(daemon, launch.runId, launch.flow, launch.log) : null;
   const { target, model, effort } = launch.ticket;
   return commandOf(daemon, { target, model, effort, prompt: workerPrompt({ instructions, previousAttempt: block }) });
@@ -73,7 +79,7 @@ export async function agentCommand(daemon: Daemon, launch: AgentLaunch): Promise
 
 /** The argv of one panel seat. Throws WalkError when the target or the prompt file is not there. */
 export function reviewerCommand(daemon: Daemon, promptFile: string, reviewer: Reviewer): string[] {
-  const text = readText(join(daemon.paths.root, authored, promptFile));
+  const text = readAuthored(daemon, promptFile);
   if (text === null) throw new WalkError(`panel prompt ${authored}/${promptFile} is not there`);
   return commandOf(daemon, { ...reviewer, prompt: reviewerPrompt(text) });
 }

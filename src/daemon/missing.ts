@@ -1,10 +1,10 @@
 // Ticket files that are gone: marked when the daemon starts, and dropped when nothing refers to them any more (engine.md 15.5).
 
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../core/config.ts";
 import { deleteUnreferenced, listFiledTickets, setMissing } from "../store/missing.ts";
 import type { Store } from "../store/open.ts";
+import { isRegularFile } from "../system/files.ts";
 
 type Change = { id: string; missingAtMs: number | null };
 
@@ -14,7 +14,7 @@ export function reconcileFiles(source: { root: string; config: Config }, store: 
   const changes: Change[] = [];
   const expired: string[] = [];
   for (const ticket of listFiledTickets(store.db)) {
-    const present = existsSync(join(root, ticket.filePath));
+    const present = isRegularFile(join(root, ticket.filePath));
     if (present && ticket.missingAtMs !== null) changes.push({ id: ticket.id, missingAtMs: null });
     if (present) continue;
     if (ticket.missingAtMs === null) changes.push({ id: ticket.id, missingAtMs: now });

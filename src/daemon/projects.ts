@@ -1,6 +1,6 @@
 // Project files: read and judged, ids given to those without, rows written. At every start and at every reindex.
 
-import { realpathSync, statSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../core/config.ts";
 import { SloopError } from "../core/errors.ts";
@@ -10,7 +10,7 @@ import { decodeUtf8 } from "../parse/source.ts";
 import { stampId } from "../parse/stamp.ts";
 import type { Store } from "../store/open.ts";
 import { indexProject, type ProjectFile } from "../store/projects.ts";
-import { fileSource } from "../system/files.ts";
+import { fileSource, systemCode } from "../system/files.ts";
 import type { Log } from "../system/log.ts";
 import { openIds } from "./new-ids.ts";
 import { type Placed, placeStamps, prepareStamps, type Stamp } from "./stamping.ts";
@@ -27,14 +27,28 @@ export type ProjectPlan = {
   warnings: string[];
 };
 
-function readProjectFile({ root, config }: Source, name: string): Found | { warning: string } | null {
-  const path = `${config.projectDir}/${name}`;
-  const file = join(root, path);
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return null;
-  // A link stays one: what it leads to is stamped.
-  const absolute = realpathSync(file);
+/** Where a project file really is: a link stays one, and what it leads to is stamped. Null: it leads to nothing. */
+function realPath(path: string): string | null {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (systemCode(error) === "ENOENT" || systemCode(error) === "ELOOP") return null;
+    throw error;
+  }
+}
+
+/** As for tickets: a link may lead about in the repository or its project directory, never out of them to be stamped there. */
+function allowed({ root, config }: Source, absolute: string): boolean {
+  return [root, realPath(join(root, config.projectDir))].some((directory) => absolute.startsWith(`${directory}/`));
+}
+
+function readProjectFile(source: Source, name: string): Found | { warning: string } | null {
+  const path = `${source.config.projectDir}/${name}`;
+  const absolute = realPath(join(source.root, path));
+  if (absolute === null) return { warning: `${path}: is a link that leads nowhere` };
+  if (!allowed(source, absolute)) return { warning: `${path}: is a link that leads out of the repository` };
   const bytes = fileSource.read(absolute);
-  if (bytes === null) return null;
+  if (bytes === null) return { warning: `${path}: is not a regular file` };
   const text = decodeUtf8(bytes);
   if (text === null) return { warning: `${path}: is not valid UTF-8 text` };
   const project = parseProject(text, path);
@@ -68,7 +82,8 @@ function allocate({ config }: Source, files: readonly Found[]): ProjectPlan {
 export function planProjects(source: Source): ProjectPlan {
   const names = fileSource.list(join(source.root, source.config.projectDir)) ?? [];
   const read = names
-    .filter((name) => name.endsWith(".md"))
+    // A name that is nothing but `.md` has no extension.
+    .filter((name) => name.endsWith(".md") && name !== ".md")
     .sort()
     .flatMap((name) => readProjectFile(source, name) ?? []);
   const warnings = read.flatMap((file) => ("warning" in file ? [file.warning] : []));

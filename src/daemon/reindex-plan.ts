@@ -144,7 +144,7 @@ function projectOf(asked: string | null, { projects }: ReindexWorld): string {
 
 function stampOf({ ticket }: Subject, planned: PlannedTicket): Stamp | null {
   const { file, fields } = ticket;
-  if (file === null || planned.heldReason !== null) return null;
+  if (file === null || file.hash === null || planned.heldReason !== null) return null;
   const { id: own, project: named, worktree: label, flow: bound } = fields;
   if (own !== null && named !== null && label !== null && bound !== null) return null;
   const { id, projectId: project, worktree, flow } = planned;

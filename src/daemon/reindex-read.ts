@@ -8,15 +8,22 @@ import { contentHash } from "../core/hash.ts";
 import { validTicketId } from "../core/worktree-name.ts";
 import type { PulledTicket } from "../parse/pulled.ts";
 import { decodeUtf8, parseTicket, type SalvagedTicket, salvageTicket } from "../parse/ticket.ts";
-import { openFileReader, removeIfPresent, systemCode } from "../system/files.ts";
+import {
+  type FileReader,
+  NotAFileError,
+  openFileReader,
+  removeIfPresent,
+  systemCode,
+  wholeFileLimit,
+} from "../system/files.ts";
 import { processAlive } from "../system/process.ts";
 import { leftBy } from "../system/rewrite.ts";
 import { type Breathe, openSlices } from "../system/slices.ts";
 import type { Daemon } from "./context.ts";
 import { pullTickets } from "./source.ts";
 
-/** Where a ticket's file is, and what it said. `path` is repository-relative. */
-export type TicketSourceFile = { absolute: string; path: string; hash: string; text: string };
+/** Where a ticket's file is, and what it said. `path` is repository-relative; `hash` is null for a file that was not read. */
+export type TicketSourceFile = { absolute: string; path: string; hash: string | null; text: string };
 
 export type SourceTicket = {
   source: "local" | "exec";
@@ -50,11 +57,12 @@ function readEntries(directory: string): Dirent[] {
   }
 }
 
-/** What a symbolic link leads to; null when that is nothing. */
+/** The file or directory a symbolic link leads to; null when that is nothing, or nothing that holds tickets. */
 function resolveLink(path: string): { real: string; directory: boolean } | null {
   try {
     const real = realpathSync(path);
-    return { real, directory: statSync(real).isDirectory() };
+    const found = statSync(real);
+    return found.isFile() || found.isDirectory() ? { real, directory: found.isDirectory() } : null;
   } catch (error) {
     if (systemCode(error) === "ENOENT" || systemCode(error) === "ELOOP") return null;
     throw error;
@@ -135,6 +143,22 @@ function readFields(text: string, path: string): Pick<SourceTicket, "fields" | "
   }
 }
 
+/** A file that is too large to be a ticket: there is no telling what it says. */
+function unread({ absolute, path }: Found): SourceTicket {
+  const problem = `${path}: is larger than ${wholeFileLimit / 1_048_576} MiB`;
+  return { source: "local", ref: path, file: { absolute, path, hash: null, text: "" }, fields: nothing, problem };
+}
+
+function readFound(read: FileReader, found: Found): SourceTicket | null {
+  try {
+    const bytes = read(found.absolute);
+    return bytes === null ? null : readFile(found, bytes);
+  } catch (error) {
+    if (error instanceof NotAFileError) return unread(found);
+    throw error;
+  }
+}
+
 function readFile({ absolute, path }: Found, bytes: Uint8Array): SourceTicket {
   const hash = contentHash(bytes);
   const text = decodeUtf8(bytes);
@@ -148,8 +172,8 @@ async function readFiles(daemon: Daemon): Promise<SourceTicket[]> {
   const read = openFileReader();
   const tickets: SourceTicket[] = [];
   for (const found of await findFiles(daemon, breathe)) {
-    const bytes = read(found.absolute);
-    if (bytes !== null) tickets.push(readFile(found, bytes));
+    const ticket = readFound(read, found);
+    if (ticket !== null) tickets.push(ticket);
     await breathe();
   }
   return tickets;

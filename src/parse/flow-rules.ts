@@ -21,15 +21,31 @@ const otherSpellings = new Map([
   ["on_fail", "fail_action"],
 ]);
 
+/** Keys that belong one level deeper. */
+const innerKeys = new Map([
+  ["exec", "action"],
+  ["builtin", "action"],
+  ["agent", "action"],
+  ["ff_only", "action"],
+  ["panel", "result_check"],
+  ["return_to", "fail_action"],
+  ["attempts", "fail_action"],
+]);
+
+function keyHint(key: string): string {
+  const outer = innerKeys.get(key);
+  if (outer !== undefined) return `; \`${key}\` belongs inside \`${outer}\``;
+  const near = otherSpellings.get(key) ?? closeTo(key, stageKeys);
+  return near === null ? "" : `; did you mean \`${near}\`?`;
+}
+
 function checkKeys(rule: Rule): void {
   const { stage } = rule;
   if (isBlank(stage.name)) broken(rule, stage.at, "`name` must not be blank");
   if (stage.unknown === null) return;
   const { value: key, at } = stage.unknown;
-  const near = otherSpellings.get(key) ?? closeTo(key, stageKeys);
-  const hint = near === null ? "" : `; did you mean \`${near}\`?`;
   const list = stageKeys.map((known) => `\`${known}\``).join(", ");
-  broken(rule, at, `unknown key \`${key}\`, a stage has only ${list}${hint}`);
+  broken(rule, at, `unknown key \`${key}\`, a stage has only ${list}${keyHint(key)}`);
 }
 
 function isCommand(cmd: string[]): boolean {
@@ -44,6 +60,11 @@ function builtinAction(rule: Rule, word: string, raw: RawStep): Action {
   broken(rule, raw.at, `unknown builtin \`${word}\`, expected \`sync\` or \`merge\``);
 }
 
+function actionHint(word: string): string {
+  if (word === "merge" || word === "sync") return `; write \`{ builtin: ${word} }\``;
+  return "; a command is written `{ exec: [program, argument] }`";
+}
+
 function action(rule: Rule): Action {
   const raw = rule.stage.action;
   if (raw === null) return broken(rule, rule.stage.at, "it must define an `action`");
@@ -53,7 +74,7 @@ function action(rule: Rule): Action {
       return broken(
         rule,
         raw.at,
-        `unknown action \`${raw.word}\`, expected \`agent\` or a mapping with \`exec\` or \`builtin\``,
+        `unknown action \`${raw.word}\`, expected \`agent\` or a mapping with \`exec\` or \`builtin\`${actionHint(raw.word)}`,
       );
     case "exec":
       if (!isCommand(raw.cmd)) broken(rule, raw.at, "its exec action must define a non-empty command");
@@ -113,7 +134,7 @@ function checkWord(rule: Rule, raw: RawStep & { form: "word" }): ResultCheck {
   broken(
     rule,
     raw.at,
-    `unknown result_check \`${raw.word}\`, expected \`none\`, \`reported\` or a mapping with \`exec\`, \`builtin\` or \`panel\``,
+    `unknown result_check \`${raw.word}\`, expected \`none\`, \`reported\` or a mapping with \`exec\`, \`builtin\` or \`panel\`${raw.word === "commits" ? "; write `{ builtin: commits }`" : ""}`,
   );
 }
 

@@ -1,5 +1,6 @@
 // The shape of a flow file (files.md 9.5): whatever the grammar does not list is refused here, before any rule is applied.
 
+import { closeTo } from "./nearest.ts";
 import { describe, type Entry, type MapNode, member, type Node } from "./node.ts";
 import { asBoolean, asCount, refuse, type Source } from "./shape.ts";
 
@@ -61,7 +62,7 @@ function text(place: Place, node: Node): string {
 }
 
 function texts(place: Place, node: Node): string[] {
-  if (node.kind !== "list") return wrong(place, node, "a list of strings, one per argument");
+  if (node.kind !== "list") return wrong(place, node, "a list of strings, one per argument, as in [make, test]");
   const item = { source: place.source, what: `each item of ${place.what}` };
   return node.items.map((argument) => text(item, argument));
 }
@@ -74,8 +75,17 @@ function onlyKeys(place: Place, node: MapNode, allowed: readonly string[]): void
   const stranger = node.entries.find((entry) => !allowed.includes(entry.key));
   if (stranger === undefined) return;
   const list = allowed.map((key) => `\`${key}\``).join(", ");
-  refuse(place.source, stranger.keyAt, `${place.what} has the unknown key \`${stranger.key}\`, expected ${list}`);
+  const near = closeTo(stranger.key, allowed);
+  const hint = strayKeys.get(stranger.key) ?? (near === null ? "" : `; did you mean \`${near}\`?`);
+  refuse(
+    place.source,
+    stranger.keyAt,
+    `${place.what} has the unknown key \`${stranger.key}\`, expected ${list}${hint}`,
+  );
 }
+
+/** Keys that are often written one level too high. */
+const strayKeys = new Map([["quorum", "; it belongs below `require`: `require: { quorum: 2 }`"]]);
 
 function optional<T>(place: Place, node: MapNode, key: string, read: (place: Place, node: Node) => T): Raw<T> | null {
   const value = member(node, key);
@@ -86,7 +96,8 @@ const count = (place: Place, node: Node) => asCount(place.source, node, place.wh
 const boolean = (place: Place, node: Node) => asBoolean(place.source, node, place.what);
 
 function reviewer(place: Place, node: Node): RawReviewer {
-  const fields = map(place, node);
+  if (node.kind !== "map") return wrong(place, node, "a mapping, as in { target: claude }");
+  const fields = node;
   onlyKeys(place, fields, ["target", "model", "effort"]);
   return {
     target: optional(place, fields, "target", text)?.value ?? null,
@@ -193,6 +204,9 @@ export function readStages(source: Source, root: Node | null): { stages: RawStag
   if (root === null || root.kind === "null") return refuse(source, 0, `${wanted}; it is empty`);
   const list = root.kind === "map" ? member(root, "stages") : root;
   if (list === null) return refuse(source, root.at, `${wanted}; it has no \`stages\``);
-  if (list.kind !== "list") return refuse(source, list.at, `${wanted}, found ${describe(list)}`);
+  if (list.kind !== "list") {
+    const what = root.kind === "map" ? "`stages:` must hold a list of stages, each beginning with `- name:`" : wanted;
+    return refuse(source, list.at, `${what}, found ${describe(list)}`);
+  }
   return { stages: list.items.map((item, index) => stage(source, item, index)), at: list.at };
 }

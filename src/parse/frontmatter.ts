@@ -24,6 +24,9 @@ function missedCause(text: string): string | null {
   if (/^---[ \t]+(?:\r?\n|$)/.test(text)) {
     return "the first line has blanks after `---`, so its frontmatter block was not recognised; remove them";
   }
+  if (/^\s*-{3,}[ \t]*(?:\r?\n|$)/.test(text)) {
+    return "the first line is not exactly `---`, so its frontmatter block was not recognised; let nothing stand before or beside it";
+  }
   return null;
 }
 
@@ -96,16 +99,16 @@ export function fieldText(fields: MapNode, key: string): FieldText {
   return { ok: true, text: value.text };
 }
 
-export type FieldList = { ok: true; items: string[] } | { ok: false };
+export type FieldList = { ok: true; items: string[] } | { ok: false; found: Node };
 
 /** `blocked_by` when the key is there at all: a list of strings, else a mistake; absence gives null. */
 export function blockerList(fields: MapNode): FieldList | null {
   const value = fields.entries.find((entry) => entry.key === "blocked_by")?.value;
   if (value === undefined) return null;
-  if (value.kind !== "list") return { ok: false };
+  if (value.kind !== "list") return { ok: false, found: value };
   const items: string[] = [];
   for (const item of value.items) {
-    if (item.kind !== "string") return { ok: false };
+    if (item.kind !== "string") return { ok: false, found: item };
     items.push(item.text);
   }
   return { ok: true, items: items.length < 2 ? items : [...new Set(items)] };
@@ -125,12 +128,19 @@ export const scalarFields = [
 ] as const;
 export type ScalarField = (typeof scalarFields)[number];
 
-/** The problem of a field that holds a boolean, a list or a mapping. */
-export function notScalar(key: string, found: Node): string {
-  const advice = found.kind === "boolean" ? "; quote it to make it text" : "";
-  return `frontmatter field \`${key}\` must be a scalar, found ${describe(found)}${advice}`;
+/** Where a value of the block stands in the file `text`, to end a message with. */
+export function fieldPlace(text: string, { at }: Pick<Node, "at">): string {
+  return place(text, yamlStart + at);
 }
 
-/** The problem of a `blocked_by` that is no list of strings. */
-export const badBlockers =
-  "invalid `blocked_by`; use `blocked_by: []` or a YAML list of ticket ids, quoted where an id reads as a number";
+/** The problem of a field of the file `text` that holds a boolean, a list or a mapping. */
+export function notScalar(text: string, key: string, found: Node): string {
+  const advice = found.kind === "boolean" ? "; quote it to make it text" : "";
+  return `frontmatter field \`${key}\` must be a scalar, found ${describe(found)}${advice}${fieldPlace(text, found)}`;
+}
+
+/** The problem of a `blocked_by` in the file `text` that is no list of strings; `found` is what it is, or an item that is none. */
+export function badBlockers(text: string, found: Node): string {
+  const wanted = "use `blocked_by: []` or a YAML list of ticket ids, quoted where an id reads as a number";
+  return `invalid \`blocked_by\`; ${wanted}, found ${describe(found)}${fieldPlace(text, found)}`;
+}

@@ -77,8 +77,10 @@ function readFlows(files: FileSource, root: string): { flows: LoadedFlow[]; warn
   for (const name of names) {
     const stem = name.endsWith(".yaml") ? name.slice(0, -".yaml".length) : "";
     const path = `${directory}/${name}`;
-    const text = stem === "" ? null : readText(files, path);
-    if (text !== null) flows.push({ flow: parseFlow(stem, path, text), path });
+    if (stem === "") continue;
+    const text = readText(files, path);
+    if (text === null) warnings.push(`${path}: not read; it is not a regular file`);
+    else flows.push({ flow: parseFlow(stem, path, text), path });
   }
   return { flows, warnings };
 }

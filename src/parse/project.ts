@@ -13,10 +13,11 @@ function present(text: string | null): string | null {
 export function parseProject(text: string, path: string): ProjectFile | { problem: string } {
   const front = parseFrontmatter(text);
   if (!front.ok) return { problem: `${path}: ${front.problem}` };
-  if (blockerList(front.fields)?.ok === false) return { problem: `${path}: ${badBlockers}` };
+  const blockers = blockerList(front.fields);
+  if (blockers?.ok === false) return { problem: `${path}: ${badBlockers(text, blockers.found)}` };
   for (const key of scalarFields) {
     const field = fieldText(front.fields, key);
-    if (!field.ok) return { problem: `${path}: ${notScalar(key, field.found)}` };
+    if (!field.ok) return { problem: `${path}: ${notScalar(text, key, field.found)}` };
   }
   const id = fieldText(front.fields, "id");
   const title = fieldText(front.fields, "title");

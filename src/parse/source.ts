@@ -26,11 +26,26 @@ function oneLine(message: string): string {
   return line.length > 200 ? `${line.slice(0, 200)}…` : line;
 }
 
-function wording(error: { code: string; message: string }): string {
+/** What people most often meant who wrote something that the library gives up on with one of its codes. */
+const advice = new Map([
+  ["TAB_AS_INDENT", "; indent with spaces"],
+  ["BAD_SCALAR_START", "; put the value in quotes"],
+  ["BLOCK_AS_IMPLICIT_KEY", "; put a value with `: ` in it in quotes, and a mapping inside a line in `{ }`"],
+  ["UNEXPECTED_TOKEN", "; put the whole value in quotes if it is a text"],
+]);
+
+function wording(error: { code: string; message: string }, line: string): string {
   if (error.code === "MULTIPLE_DOCS")
     return "the file holds more than one document; keep one and remove the `---` after it";
   if (/call stack/i.test(error.message)) return "values are nested too deeply";
-  return `the YAML cannot be read: ${oneLine(error.message)}`;
+  const code = /^ *\t/.test(line) ? "TAB_AS_INDENT" : error.code;
+  return `the YAML cannot be read: ${oneLine(error.message)}${advice.get(code) ?? ""}`;
+}
+
+/** The line that holds an offset. */
+function lineAt(text: string, at: number): string {
+  const end = text.indexOf("\n", at);
+  return text.slice(text.lastIndexOf("\n", at - 1) + 1, end < 0 ? undefined : end);
 }
 
 /** Far beyond what is accepted, and little enough for the library to read at once. */
@@ -48,8 +63,18 @@ function hopelessAt(text: string): number | null {
   return chain < 0 ? null : chain;
 }
 
+/** Characters of YAML that are read: the library takes seconds for a few megabytes, and nobody writes a tenth of this. */
+const textLimit = 262_144;
+
+function tooLong(text: string): Parsed | null {
+  if (text.length <= textLimit) return null;
+  return { ok: false, problem: `the YAML is too large: more than ${textLimit} characters`, at: textLimit };
+}
+
 /** Parses with the YAML library whatever the text looks like; `parseYaml` is the same and faster. */
 export function parseYamlFully(text: string): Parsed {
+  const long = tooLong(text);
+  if (long !== null) return long;
   const hopeless = hopelessAt(text);
   if (hopeless !== null) return { ok: false, problem: "values are nested too deeply", at: hopeless };
   try {
@@ -58,17 +83,22 @@ export function parseYamlFully(text: string): Parsed {
     const options = { schema, logLevel: "error", prettyErrors: false, uniqueKeys: false } as const;
     const document = yaml.parseDocument(text, options);
     const first = document.errors[0];
-    if (first !== undefined) return { ok: false, problem: wording(first), at: Math.max(0, first.pos[0]) };
+    if (first !== undefined) {
+      const at = Math.max(0, first.pos[0]);
+      return { ok: false, problem: wording(first, lineAt(text, at)), at };
+    }
     return { ok: true, root: document.contents === null ? null : convertDocument(yaml, document.contents) };
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, problem: error.message, at: error.at };
     // The parser itself gave up; with hostile nesting that is a stack overflow.
-    return { ok: false, problem: wording({ code: "", message: String(error) }), at: 0 };
+    return { ok: false, problem: wording({ code: "", message: String(error) }, ""), at: 0 };
   }
 }
 
 /** Parses one YAML document by the profile of files.md 2.1. Offsets and positions are those of `text`. */
 export function parseYaml(text: string): Parsed {
+  const long = tooLong(text);
+  if (long !== null) return long;
   const simple = parseSimple(text);
   return simple === null ? parseYamlFully(text) : { ok: true, root: simple.root };
 }

@@ -33,9 +33,9 @@ function stampLine(stamped: Stamped): string {
 }
 
 /** Whether the key is there with a value; one that is there without is null in YAML and counts as absent. */
-function isPresent(fields: MapNode, key: string, path: string): boolean {
+function isPresent(fields: MapNode, key: string, file: { path: string; text: string }): boolean {
   const field = fieldText(fields, key);
-  if (!field.ok) throw new SloopError("invalid_arguments", `${path}: ${notScalar(key, field.found)}`);
+  if (!field.ok) throw new SloopError("invalid_arguments", `${file.path}: ${notScalar(file.text, key, field.found)}`);
   return field.text !== null;
 }
 
@@ -56,7 +56,7 @@ function checkStamped(text: string, path: string, stamped: Stamped[]): void {
 function stamp(text: string, path: string, keys: Stamped[]): string | null {
   const front = parseFrontmatter(text);
   if (!front.ok) throw new SloopError("invalid_arguments", `${path}: ${front.problem}`);
-  const absent = keys.filter(({ key }) => !isPresent(front.fields, key, path));
+  const absent = keys.filter(({ key }) => !isPresent(front.fields, key, { path, text }));
   if (absent.length === 0) return null;
   const empty = absent.find(({ key }) => front.fields.entries.some((entry) => entry.key === key));
   if (empty !== undefined) {

@@ -6,6 +6,7 @@ import { validBranch, validTicketId } from "../core/worktree-name.ts";
 import {
   badBlockers,
   blockerList,
+  fieldPlace,
   fieldText,
   notScalar,
   parseFrontmatter,
@@ -14,7 +15,7 @@ import {
   splitFrontmatter,
   yamlStart,
 } from "./frontmatter.ts";
-import type { MapNode } from "./node.ts";
+import { type MapNode, member } from "./node.ts";
 import { parseYaml } from "./source.ts";
 
 export { splitFrontmatter } from "./frontmatter.ts";
@@ -57,30 +58,32 @@ function problemMessage(path: string, problems: string[]): string {
   return `${path}:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`;
 }
 
-function ruleProblem(key: ScalarField, text: string): string | null {
-  if (key === "id" && !validTicketId(text)) {
-    return `frontmatter field \`id\` is ${JSON.stringify(text)}, which cannot be an id: no blanks, and \`sloop/<id>-a1-…\` must be a legal branch name`;
+function ruleProblem(key: ScalarField, value: string): string | null {
+  if (key === "id" && !validTicketId(value)) {
+    return `frontmatter field \`id\` is ${JSON.stringify(value)}, which cannot be an id: no blanks, and \`sloop/<id>-a1-…\` must be a legal branch name`;
   }
-  if (key === "worktree" && !validBranch(text)) {
-    return `frontmatter field \`worktree\` is ${JSON.stringify(text)}, which is not a legal Git branch name`;
+  if (key === "worktree" && !validBranch(value)) {
+    return `frontmatter field \`worktree\` is ${JSON.stringify(value)}, which is not a legal Git branch name`;
   }
   return null;
 }
 
-function readScalars(fields: MapNode): { scalars: Scalars; problems: string[]; wrong: string[] } {
+/** `text` is the whole file: problems say where in it they are. */
+function readScalars(text: string, fields: MapNode): { scalars: Scalars; problems: string[]; wrong: string[] } {
   const scalars = { ...noScalars };
   const problems: string[] = [];
   const wrong: string[] = [];
   for (const key of scalarFields) {
     const field = fieldText(fields, key);
     if (!field.ok) {
-      problems.push(notScalar(key, field.found));
+      problems.push(notScalar(text, key, field.found));
       wrong.push(key);
       continue;
     }
     scalars[key] = field.text;
     const problem = field.text === null ? null : ruleProblem(key, field.text);
-    if (problem !== null) problems.push(problem);
+    const value = problem === null ? null : member(fields, key);
+    if (value !== null) problems.push(problem + fieldPlace(text, value));
   }
   return { scalars, problems, wrong };
 }
@@ -101,7 +104,7 @@ function missing(facts: { name: boolean; blockers: boolean; body: boolean }): st
 export function parseTicket(text: string, path: string): TicketFile {
   const front = parseFrontmatter(text);
   if (!front.ok) throw new SloopError("invalid_arguments", `${path}: ${front.problem}`);
-  const { scalars, problems, wrong } = readScalars(front.fields);
+  const { scalars, problems, wrong } = readScalars(text, front.fields);
   const blockers = blockerList(front.fields);
   const name = nonBlank(scalars.name);
   const lacking = missing({
@@ -110,7 +113,7 @@ export function parseTicket(text: string, path: string): TicketFile {
     body: isBlank(front.body),
   });
   if (front.cause !== null && lacking[0] !== undefined) lacking[0] += ` (${front.cause})`;
-  const all = [...lacking, ...(blockers?.ok === false ? [badBlockers] : []), ...problems];
+  const all = [...lacking, ...(blockers?.ok === false ? [badBlockers(text, blockers.found)] : []), ...problems];
   if (all.length > 0 || name === null || blockers?.ok !== true) {
     throw new SloopError("invalid_arguments", problemMessage(path, all));
   }
@@ -143,7 +146,7 @@ export function salvageTicket(text: string): SalvagedTicket {
   const parsed = parseYaml(yaml);
   if (!parsed.ok || parsed.root?.kind !== "map") return { ...noScalars, blockedBy: [], body };
   const fields = parsed.root;
-  const { scalars } = readScalars(fields);
+  const { scalars } = readScalars(text, fields);
   const list = fields.entries.find((entry) => entry.key === "blocked_by")?.value;
   const items = list?.kind === "list" ? list.items : [];
   const blockedBy = items.flatMap((item) => (item.kind === "string" ? [item.text] : []));

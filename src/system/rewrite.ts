@@ -1,10 +1,10 @@
 // Replacing a file that somebody else may be editing: the new text is prepared beside it, and an edit is never overwritten.
 
 import { chmodSync, chownSync, closeSync, fsyncSync, openSync, renameSync, statSync, writeSync } from "node:fs";
-import { open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { readIfPresent, removeIfPresent } from "./files.ts";
 import { exchangeNames } from "./libc.ts";
+import { syncFiles } from "./sync.ts";
 
 /** A file's next text, complete and beside it under a name of its own. */
 export type Prepared = { path: string; temporary: string; text: Uint8Array };
@@ -63,22 +63,9 @@ export function prepareReplacement(path: string, text: string, sync = true): Pre
   return { path, temporary, text: bytes };
 }
 
-const syncsAtOnce = 32;
-
 /** Waits until texts that were prepared without it are on the disk. Rejects with the system's error. */
 export async function syncPrepared(all: readonly Prepared[]): Promise<void> {
-  const left = all[Symbol.iterator]();
-  const worker = async () => {
-    for (const { temporary } of left) {
-      const file = await open(temporary, "r");
-      try {
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: syncsAtOnce }, worker));
+  await syncFiles(all.map(({ temporary }) => temporary));
 }
 
 /** Drops a replacement that is not wanted any more. */

@@ -1,12 +1,12 @@
 // Where a posted ticket lies, and its bytes: judged with symlinks resolved, before anything is read.
 
-import { realpathSync, statSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { SloopError } from "../core/errors.ts";
 import { contentHash } from "../core/hash.ts";
 import type { Daemon } from "../daemon/context.ts";
 import { decodeUtf8 } from "../parse/source.ts";
-import { readIfPresent } from "../system/files.ts";
+import { NotAFileError, readIfPresent } from "../system/files.ts";
 
 export type PostedFile = {
   absolute: string;
@@ -35,33 +35,38 @@ function refuse(message: string): SloopError {
   return new SloopError("invalid_arguments", message, { hint: "`sloop template ticket` prints a file to start from" });
 }
 
-function locate(daemon: Daemon, typed: string): string {
+type Located = Pick<PostedFile, "absolute" | "path">;
+
+/** The ticket directory may itself be a link, also one that leads elsewhere; a link in it may not lead out. */
+function locate(daemon: Daemon, typed: string): Located {
   const { root } = daemon.paths;
   const { ticketDir } = daemon.config;
   if (typed.includes("\0")) throw refuse(`\`${typed.replaceAll("\0", "\\0")}\` is not a path`);
   const absolute = resolveLinks(resolve(root, typed));
-  if (!below(root, absolute)) throw refuse(`\`${typed}\` is outside the repository`);
-  if (!below(resolveLinks(join(root, ticketDir)), absolute)) {
-    throw refuse(`\`${typed}\` is outside the ${ticketDir} directory`);
+  const tickets = resolveLinks(join(root, ticketDir));
+  const inside = below(root, absolute);
+  if (!below(tickets, absolute)) {
+    throw refuse(`\`${typed}\` is outside ${inside ? `the ${ticketDir} directory` : "the repository"}`);
   }
-  return absolute;
+  return { absolute, path: inside ? relative(root, absolute) : join(ticketDir, relative(tickets, absolute)) };
 }
 
 function readBytes(absolute: string, path: string): Uint8Array {
+  const missing = (why: string) => new SloopError("not_found", `ticket file \`${path}\` not found${why}`);
   let bytes: Uint8Array | null;
   try {
-    bytes = statSync(absolute, { throwIfNoEntry: false })?.isFile() === true ? readIfPresent(absolute) : null;
+    bytes = readIfPresent(absolute);
   } catch (error) {
+    if (error instanceof NotAFileError) throw error.tooLarge ? refuse(error.message) : missing(`: ${error.message}`);
     throw new SloopError("internal", `${path}: cannot be read: ${(error as Error).message}`);
   }
-  if (bytes === null) throw new SloopError("not_found", `ticket file \`${path}\` not found`);
+  if (bytes === null) throw missing("");
   return bytes;
 }
 
 /** Finds and reads the file of a `post`. Throws SloopError in the order of protocol.md 7.5. */
 export function readPostedFile(daemon: Daemon, typed: string): PostedFile {
-  const absolute = locate(daemon, typed);
-  const path = relative(daemon.paths.root, absolute);
+  const { absolute, path } = locate(daemon, typed);
   const bytes = readBytes(absolute, path);
   const text = decodeUtf8(bytes);
   if (text === null) throw refuse(`${path}: is not valid UTF-8 text`);

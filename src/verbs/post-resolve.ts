@@ -13,7 +13,7 @@ import type { Queries } from "../store/open.ts";
 import { projectIndexed } from "../store/projects.ts";
 import type { TicketRow } from "../store/tables.ts";
 import { blockerGraph, listTicketIds, readTicket, readTicketByFile, ticketNamed } from "../store/tickets.ts";
-import { readIfPresent } from "../system/files.ts";
+import { isRegularFile } from "../system/files.ts";
 import type { PostedFile } from "./post-file.ts";
 
 /** What a post will write, once every check has passed. */
@@ -41,7 +41,8 @@ function chosen(key: "project" | "flow", path: string, inFile: string | null, as
 function requireFlow(daemon: Daemon, name: string): void {
   if (daemon.flows.has(name)) return;
   const known = [...daemon.flows.keys()].sort().map((flow) => `\`${flow}\``);
-  const onDisk = readIfPresent(join(daemon.paths.root, ".agents/sloop/flows", `${name}.yaml`)) !== null;
+  // A name with a slash is no file's stem.
+  const onDisk = !name.includes("/") && isRegularFile(join(daemon.paths.root, ".agents/sloop/flows", `${name}.yaml`));
   const late = onDisk ? `; flows/${name}.yaml came after the daemon started: \`sloop daemon restart\` loads it` : "";
   throw new SloopError("not_found", `flow \`${name}\` is not defined; known flows: ${known.join(", ")}${late}`, {
     hint: "`sloop template flow` prints a file to start from",
@@ -51,10 +52,7 @@ function requireFlow(daemon: Daemon, name: string): void {
 function resolveTarget(daemon: Daemon, file: TicketFile): string | null {
   const chosen = chooseTarget(daemon.config.agent, file);
   if (chosen.ok) return chosen.target;
-  const { problem, missing } = chosen;
-  if (missing === null) throw new SloopError("invalid_arguments", problem);
-  const hint = `add \`${missing}:\` to the ticket, or a default to the target in config.yaml`;
-  throw new SloopError("invalid_arguments", problem, { hint });
+  throw new SloopError("invalid_arguments", chosen.problem);
 }
 
 /** The row this file already is; null for a new ticket. Throws `conflict` where id, path and row disagree. */
@@ -83,8 +81,10 @@ function requireBlockers(q: Queries, id: string, blockedBy: readonly string[]): 
     const unknown = `field \`blocked_by\` references unknown ticket \`${blocker}\``;
     const named = ticketNamed(q, blocker);
     const more =
-      named === null ? "" : `; a ticket named \`${blocker}\` has id \`${named}\`, and \`blocked_by\` takes ids`;
-    throw new SloopError("not_found", unknown + more, { hint: "post a ticket's blockers before the ticket" });
+      named === null
+        ? "; post a ticket's blockers before the ticket"
+        : `; a ticket named \`${blocker}\` has id \`${named}\`, and \`blocked_by\` takes ids`;
+    throw new SloopError("not_found", unknown + more);
   }
 }
 
@@ -110,9 +110,8 @@ export function planPost(daemon: Daemon, posted: PostedFile, file: TicketFile, a
   const q = daemon.store.db;
   const project = chosen("project", posted.path, file.project, asked.project);
   if (!projectIndexed(q, project)) {
-    throw new SloopError("not_found", `project \`${project}\` is not indexed`, {
-      hint: "a project is a file in the project directory; the daemon reads them when it starts",
-    });
+    const files = `a project is a file in ${daemon.config.projectDir}, read by \`sloop daemon restart\` and \`sloop reindex\``;
+    throw new SloopError("not_found", `project \`${project}\` is not indexed; ${files}`);
   }
   const flow = chosen("flow", posted.path, file.flow, asked.flow);
   requireFlow(daemon, flow);

@@ -10,7 +10,7 @@ import type { Queries } from "../store/open.ts";
 import type { TicketRow } from "../store/tables.ts";
 import { insertTicket, readTicket, refreshTicket, type TicketContent } from "../store/tickets.ts";
 import { insertTrigger, queuedPinned, retimeTrigger } from "../store/triggers.ts";
-import { readIfPresent, syncDirectory } from "../system/files.ts";
+import { fileSource, syncDirectory } from "../system/files.ts";
 import { dropReplacement, type Prepared, prepareReplacement, replaceUnchanged } from "../system/rewrite.ts";
 import type { PostedFile } from "./post-file.ts";
 import type { PostPlan } from "./post-resolve.ts";
@@ -19,14 +19,12 @@ import type { PostPlan } from "./post-resolve.ts";
 export type PostDemand = { kind: "auto" } | { kind: "at"; eligibleAtMs: number } | null;
 export type PostResult = { row: TicketRow; trigger: Trigger | null; suppressed: boolean };
 
-function versionConflict({ path }: PostedFile, more = ""): SloopError {
-  return new SloopError("conflict", `${path}: source version conflict: the file changed while it was posted${more}`, {
-    hint: "post it again",
-  });
+function versionConflict({ path }: PostedFile, more = "; post it again"): SloopError {
+  return new SloopError("conflict", `${path}: source version conflict: the file changed while it was posted${more}`);
 }
 
 function unchanged(posted: PostedFile): void {
-  const bytes = readIfPresent(posted.absolute);
+  const bytes = fileSource.read(posted.absolute);
   if (bytes === null || contentHash(bytes) !== posted.hash) throw versionConflict(posted);
 }
 

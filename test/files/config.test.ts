@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { loadConfiguration } from "../../src/cli/configuration.ts";
 import { newWorld, type World } from "../support/repo.ts";
 import { expectGist, refusal } from "./refusal.ts";
 
@@ -263,6 +264,14 @@ test.each([
   const shown = await world.sloop(["--json", "show", "TICK-1-r1"]);
   const { data } = JSON.parse(shown.stdout) as { data: { value: { stages: { stage: string }[] } } };
   expect(data.value.stages.map((row) => row.stage)).toEqual(stages);
+});
+
+test("one command looks at the configuration once, however often it needs it", async () => {
+  await using world = await configured("version: 1\nscheduler: {max_parallel_tasks: 3}\n");
+  const first = loadConfiguration(world.root, {});
+  world.write(file, "version: 2\n");
+  expect(loadConfiguration(world.root, {})).toBe(first);
+  expect(first.config.maxParallelTasks).toBe(3);
 });
 
 test("A61 and A62: a broken section does not block `show` on a running daemon, but does block `post`", async () => {

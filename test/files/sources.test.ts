@@ -110,6 +110,26 @@ test("D5: a source may answer without reading its request", async () => {
   expect(await scene.data(["reindex"])).toMatchObject({ tickets_indexed: 1 });
 });
 
+test("D4: a source that fails without having read its request: both are told apart, and the index is as it was", async () => {
+  await using scene = await newScene();
+  const script = join(scene.outside, "unread.sh");
+  writeFileSync(
+    script,
+    `exec <&-\ntest ! -e '${scene.outside}/fail' || { echo pull failed >&2; exit 3; }\necho '${one}'\n`,
+  );
+  const config = scene.read(".agents/sloop/config.yaml");
+  scene.write(".agents/sloop/config.yaml", `${config}sources: { tickets: { exec: [sh, ${script}] } }\n`);
+  expect(await scene.data(["reindex"])).toMatchObject({ tickets_indexed: 1 });
+  const before = scene.query("select * from tickets");
+  writeFileSync(join(scene.outside, "fail"), "");
+  const { code, message } = await refusal(scene, ["reindex"]);
+  expect([code, message]).toEqual([
+    "internal",
+    `cannot reindex tickets: \`sh ${script}\`: exit status: 3: pull failed`,
+  ]);
+  expect(scene.query("select * from tickets")).toEqual(before);
+});
+
 test("D6 and all that holds a row", async () => {
   await using scene = await sourced();
   const good = { body: "w", name: "N" };

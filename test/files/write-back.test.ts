@@ -1,14 +1,18 @@
 // files.md 6.4: a post's three writes (file, row, trigger) against an editor, a failing rename and a failing database.
 
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Store } from "../../src/store/open.ts";
 import { indexProject } from "../../src/store/projects.ts";
 import { ask, refusedWith } from "../support/ask.ts";
+import type { Ran } from "../support/bin.ts";
 import { openContext, type TestDaemon } from "../support/context.ts";
-import { newScene } from "../support/scene.ts";
+import { newScene, type Scene } from "../support/scene.ts";
+import { until } from "../support/until.ts";
 import { folder, valid } from "./posting.ts";
+import { expectGist } from "./refusal.ts";
 
 setDefaultTimeout(60_000);
 
@@ -144,6 +148,81 @@ test("the stamped file has the permission bits of the old one", async () => {
   chmodSync(file, 0o640);
   await post(daemon);
   expect(statSync(file).mode & 0o7777).toBe(0o640);
+});
+
+/**
+ * Posts a ticket through the binary and stops the daemon between reading the file and committing the row, by holding the
+ * database's write lock as any other program may; `meanwhile` is given the text that is prepared beside the file.
+ */
+async function postHeldUp(scene: Scene, path: string, meanwhile: (prepared: string) => void): Promise<Ran> {
+  const beside = join(scene.root, dirname(path));
+  // Its permission bits are the last thing it is given.
+  chmodSync(join(scene.root, path), 0o640);
+  const complete = (name: string) => name.endsWith(".tmp") && (statSync(join(beside, name)).mode & 0o777) === 0o640;
+  const prepared = () => readdirSync(beside).find(complete);
+  const other = new Database(join(scene.stateDir(), "sloop.db"), { readwrite: true });
+  try {
+    other.run("PRAGMA busy_timeout=20000");
+    other.run("BEGIN IMMEDIATE");
+    const posting = scene.sloop(["--json", "post", path]);
+    await until(() => prepared() !== undefined, "the prepared text");
+    meanwhile(join(beside, prepared() ?? ""));
+    other.run("COMMIT");
+    return await posting;
+  } finally {
+    other.close();
+  }
+}
+
+function refusedBy(ran: Ran): { code: string; message: string } {
+  expect([ran.code, ran.stdout]).toEqual([1, ""]);
+  return (JSON.parse(ran.stderr) as { error: { code: string; message: string } }).error;
+}
+
+describe("through the binary", () => {
+  const nothing = (scene: Scene) => {
+    expect(scene.query("select * from tickets")).toEqual([]);
+    expect(scene.query("select * from triggers")).toEqual([]);
+    expect(scene.query("select * from id_counters")).toEqual([]);
+    expect(readdirSync(join(scene.root, folder))).toEqual(["one.md"]);
+  };
+
+  test.each<[how: string, save: (path: string) => void]>([
+    ["in place", (path) => writeFileSync(path, edited)],
+    [
+      "by renaming",
+      (path) => {
+        writeFileSync(`${path}.swp`, edited);
+        renameSync(`${path}.swp`, path);
+      },
+    ],
+  ])("B67: an edit saved %s before the commit is a conflict and stays", async (_how, save) => {
+    await using scene = await newScene();
+    await scene.data(["pause"]);
+    const path = scene.ticket("one");
+    const error = refusedBy(await postHeldUp(scene, path, () => save(join(scene.root, path))));
+    expect(error.code).toBe("conflict");
+    expectGist(error.message, [path, "source version conflict"]);
+    expect(scene.read(path)).toBe(edited);
+    nothing(scene);
+    expect(await scene.data(["post", path])).toMatchObject({ created: true, ticket: { id: "TICK-1", name: "Edited" } });
+  });
+
+  test("6.4: a rename that fails after the commit: the row is there, the file is not stamped, posting again repairs", async () => {
+    await using scene = await newScene();
+    await scene.data(["pause"]);
+    const path = scene.ticket("one");
+    const before = scene.read(path);
+    const error = refusedBy(await postHeldUp(scene, path, (prepared) => rmSync(prepared)));
+    expect(error.code).toBe("internal");
+    expectGist(error.message, [path, "cannot be stamped", "`TICK-1` is registered", "post it again"]);
+    expect(scene.read(path)).toBe(before);
+    expect(scene.query("select id from tickets")).toEqual([{ id: "TICK-1" }]);
+    expect(readdirSync(join(scene.root, folder))).toEqual(["one.md"]);
+    expect(await scene.data(["post", path])).toMatchObject({ created: false, file_rewritten: true });
+    expect(scene.read(path)).toContain("\nid: TICK-1\n");
+    expect(scene.query("select ticket_id from triggers")).toEqual([{ ticket_id: "TICK-1" }]);
+  });
 });
 
 /**

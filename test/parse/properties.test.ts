@@ -2,15 +2,25 @@
 
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
+import { expandCommand } from "../../src/core/command.ts";
+import { parseDuration } from "../../src/core/duration.ts";
 import { SloopError } from "../../src/core/errors.ts";
 import type { Flow, Reviewer, Stage } from "../../src/core/flow.ts";
+import { findCycle } from "../../src/core/graph.ts";
+import { parseLocalTime } from "../../src/core/hours.ts";
+import { nextOrdinal, ordinal, validPrefix, validSlug } from "../../src/core/ids.ts";
+import { previousAttemptBlock } from "../../src/core/prompt.ts";
 import { parseFlowSnapshot, renderFlowSnapshot } from "../../src/core/snapshot.ts";
-import { parseConfig } from "../../src/parse/config.ts";
+import { validBranch, validTicketId } from "../../src/core/worktree-name.ts";
+import { parseConfig, parseEssentials } from "../../src/parse/config.ts";
+import { parseBind } from "../../src/parse/control.ts";
+import { parseDirectory } from "../../src/parse/directory.ts";
 import { parseFlow, worstCase } from "../../src/parse/flow.ts";
 import { parseProject } from "../../src/parse/project.ts";
-import { stampTicket } from "../../src/parse/stamp.ts";
+import { parsePulled } from "../../src/parse/pulled.ts";
+import { stampId, stampTicket } from "../../src/parse/stamp.ts";
 import { rawTestCommand } from "../../src/parse/templates.ts";
-import { parseTicket, salvageTicket } from "../../src/parse/ticket.ts";
+import { parseTicket, salvageTicket, splitFrontmatter } from "../../src/parse/ticket.ts";
 
 setDefaultTimeout(60_000);
 
@@ -49,9 +59,28 @@ function tryEverything(text: string): void {
   attempt(() => parseConfig({ repository: { path: "/c", text }, user: { path: "/u", text } }));
   attempt(() => parseFlow("f", "/f", text));
   attempt(() => parseTicket(text, "t.md"));
+  attempt(() => parseEssentials("/c", text));
+  attempt(() => stampTicket(text, "t.md", { id: text, project: text, worktree: text, flow: text }));
+  attempt(() => stampId(text, "p.md", text));
   salvageTicket(text);
+  splitFrontmatter(text);
   parseProject(text, "p.md");
   rawTestCommand(text);
+  parsePulled(text);
+  parsePulled(JSON.stringify([{ name: text, body: text, [text]: text }]));
+  parseDirectory(text);
+  parseBind(text);
+  parseDuration(text);
+  parseLocalTime(text);
+  for (const judge of [validPrefix, validSlug, validBranch, validTicketId]) expect(judge(text)).toBeBoolean();
+  expect(ordinal(text)).toBeGreaterThanOrEqual(0n);
+  expect(nextOrdinal(text, [text, `${text}-1`])).toBeGreaterThanOrEqual(1n);
+  expect(previousAttemptBlock({ stage: text, attempt: 2, reason: text, output: text })).toEndWith(
+    "--- end previous attempt ---",
+  );
+  const target = { name: text, cmd: [text, "{prompt}"], model: null, effort: text };
+  expandCommand(target, { model: null, effort: text, prompt: text });
+  findCycle(new Map([[text, [text, ""]]]));
 }
 
 describe("no input makes a parser throw anything but its own error", () => {
@@ -74,6 +103,8 @@ describe("no input makes a parser throw anything but its own error", () => {
     ["200 levels", Array.from({ length: 200 }, (_, depth) => `${" ".repeat(depth)}a:`).join("\n")],
     ["200 closed brackets", "[".repeat(200) + "]".repeat(200)],
     ["5 000 duplicate keys", "a: 1\n".repeat(5_000)],
+    ["megabytes of a list", `a: [${"x, ".repeat(2_000_000)}]`],
+    ["megabytes of keys", Array.from({ length: 300_000 }, (_, n) => `key${n}: value`).join("\n")],
     ["an alias bomb", bomb.join("\n")],
     ["an alias in its own anchor", "a: &a [*a]"],
     ["an alias without an anchor", "a: *b"],

@@ -66,6 +66,36 @@ describe("templates", () => {
     expect(templates.flow).toMatch(/^ +# +panel:$/m);
   });
 
+  test("flow, with the panel of its comments in the place of the reviewer", () => {
+    const lines = templates.flow.split("\n");
+    const from = lines.findIndex((line) => line.includes("# action: { exec: [git, diff"));
+    const length = lines.slice(from).findIndex((line) => !line.startsWith("    # "));
+    const panel = lines.slice(from, from + length).map((line) => line.replace("# ", ""));
+    const review = lines.indexOf("  - name: review");
+    const next = lines.indexOf("", review);
+    const text = [...lines.slice(0, review + 1), ...panel, "    fail_action: fail", ...lines.slice(next)].join("\n");
+    const stage = parseFlow("f", "/f.yaml", text).stages[3];
+    expect(stage?.resultCheck).toMatchObject({ kind: "panel", quorum: 2, reviewers: [{}, { effort: "high" }] });
+  });
+
+  test("flow, turned into the merge train of its comments", () => {
+    const [head = "", ...stages] = templates.flow.split(/^(?= {2}- name:)/m);
+    const [build = "", tests = "", , , sync = "", merge = ""] = stages;
+    const train = [
+      head,
+      build,
+      sync.replace("fail_action: fail", "fail_action: { return_to: build, attempts: 1 }"),
+      tests,
+      merge
+        .replace("action: { builtin: merge }", "action: { builtin: merge, ff_only: true }")
+        .replace("fail_action: fail", "fail_action: { return_to: sync, attempts: 10 }"),
+    ].join("");
+    for (const told of ["{ builtin: merge, ff_only: true }", "{ return_to: sync, attempts: 10 }"]) {
+      expect(templates.flow).toContain(`\`${told}\``);
+    }
+    expect(parseFlow("f", "/f.yaml", train).stages.map(({ name }) => name)).toEqual(["build", "sync", "test", "merge"]);
+  });
+
   test("project", () => {
     expect(parseProject(templates.project, "p.md")).toEqual({ id: "web", title: "Web frontend" });
   });

@@ -44,6 +44,8 @@ describe("one problem is one line", () => {
     ["B49 ..", file("name: N\nblocked_by: []\nworktree: .."), ["`worktree`", "branch name"]],
     ["B50", file('name: N\nblocked_by: []\nid: ""'), ["`id`"]],
     ["B50 blank", file('name: N\nblocked_by: []\nid: "a b"'), ["`id`"]],
+    ["half a surrogate pair as an id", file('name: N\nblocked_by: []\nid: "\\ud800"'), ["`id`"]],
+    ["half a pair as a worktree", file('name: N\nblocked_by: []\nworktree: "\\udc00"'), ["`worktree`", "branch name"]],
     ["id with a lock", file("name: N\nblocked_by: []\nid: a/.b"), ["`id`"]],
     ["two documents", file("name: N\n--- \nname: M"), ["invalid frontmatter", "more than one document"]],
   ])("%s", (_name, text, fragments) => {
@@ -83,8 +85,29 @@ describe("several problems are a heading and a line each", () => {
     ["\ufeff---\nname: N\n---\nbody", "byte-order mark"],
     ["---\r\nname: N\r\n---\r\n", "carriage return"],
     ["---\t\nname: N\n---\n", "blanks after"],
+    ["\n---\nname: N\n---\n", "not exactly `---`"],
+    ["----\nname: N\n----\n", "not exactly `---`"],
+    [" ---\nname: N\n---\n", "not exactly `---`"],
   ])("the cause of a missed block is told: %j", (text, cause) => {
     expect(refusal(() => parseTicket(text, path))).toContain(cause);
+  });
+});
+
+describe("what is wrong, where, and what to write instead", () => {
+  test.each<[string, string[]]>([
+    ["name: [a]\nblocked_by: []", ["found a list", "(line 2, column 7)"]],
+    ["name: N\nblocked_by: none", ['found the string "none"', "(line 3, column 13)"]],
+    ["name: N\nblocked_by:", ["found nothing (null)", "(line 3, column 1)"]],
+    ["name: N\nblocked_by: [T1, 12]", ["found the number `12`", "(line 3, column 18)"]],
+    ["name: N\nblocked_by: []\nworktree: a b", ['"a b"', "(line 4, column 11)"]],
+    ["name: Fix: it\nblocked_by: []", ["put a value with `: ` in it in quotes", "(line 2, column 7)"]],
+    ["name: `x` is slow\nblocked_by: []", ["put the value in quotes", "(line 2, column 7)"]],
+    ["name: [WIP] x\nblocked_by: []", ["put the whole value in quotes", "(line 2, column 13)"]],
+    ["name: N\n\tblocked_by: []", ["indent with spaces", "(line 3, column 1)"]],
+    ["x: { a: 1,\n\tb: @ }", ["indent with spaces"]],
+  ])("%j", (block, fragments) => {
+    const message = refusal(() => parseTicket(file(block), path));
+    for (const fragment of fragments) expect(message).toContain(fragment);
   });
 });
 
@@ -151,7 +174,10 @@ test("splitFrontmatter finds the closing line and the body", () => {
   });
   expect(splitFrontmatter("---\n---")).toEqual({ kind: "block", yaml: "", closeStart: 4, bodyStart: 7 });
   expect(splitFrontmatter("--\na")).toEqual({ kind: "none", cause: null });
-  expect(splitFrontmatter("----\na\n---\n")).toEqual({ kind: "none", cause: null });
+  expect(splitFrontmatter("----\na\n---\n")).toMatchObject({
+    kind: "none",
+    cause: expect.stringContaining("not exactly"),
+  });
 });
 
 test("decodeUtf8 is strict and keeps a byte-order mark", () => {
