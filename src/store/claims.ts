@@ -94,7 +94,7 @@ function insertRun(tx: Queries, admission: Admission, trigger: Trigger, now: num
  */
 export function claimTicket(store: Store, admission: Admission, now: number): Claim | null {
   return store.write((tx) => {
-    const trigger = listTriggersFor(tx, admission.ticket).find((candidate) => due(candidate, now));
+    const trigger = listTriggersFor(tx, admission.ticket, "service").find((candidate) => due(candidate, now));
     if (trigger === undefined || !takeTicket(tx, admission.ticket.id, now)) return null;
     if (!fireTrigger(tx, trigger, now)) throw new InvalidCadence(`trigger ${trigger.id} has no valid cadence`);
     const attempt = insertRun(tx, admission, trigger, now);

@@ -1,22 +1,12 @@
 // Reading the activity feed: pages of the journal's v1 events, and a run's timeline from them.
 
 import { and, asc, desc, eq, gt, inArray } from "drizzle-orm";
+import { type EventKind, eventKinds } from "../core/feed.ts";
 import type { Queries } from "./open.ts";
 import { inPieces } from "./report.ts";
 import { type EventRow, events, runs } from "./tables.ts";
 
-/** What the v1 feed knows; the journal may hold more kinds for other doors. */
-export const feedKinds = [
-  "run_claimed",
-  "run_started",
-  "run_finished",
-  "run_aborted",
-  "external_merge_reconciled",
-  "run_worktree_cleaned",
-  "daemon_restart_requested",
-] as const;
-
-const known = inArray(events.kind, [...feedKinds]);
+const known = inArray(events.kind, [...eventKinds]);
 
 /** The newest sequence in the feed, 0 when it is empty. */
 export function latestSequence(q: Queries): number {
@@ -47,7 +37,7 @@ export type RunName = { ticketId: string; attempt: number };
 /** Epoch ms of a run's claim, start and end as the feed tells them; null where it does not (any more). */
 export type Timeline = { claimedAtMs: number | null; startedAtMs: number | null; finishedAtMs: number | null };
 
-const timelineKinds = ["run_claimed", "run_started", "run_finished", "run_aborted"];
+const timelineKinds: EventKind[] = ["run_claimed", "run_started", "run_finished", "run_aborted"];
 
 /** The timelines of several runs; runs without any event left are absent. */
 export function readTimelines(q: Queries, runIds: readonly string[]): Map<string, Timeline> {

@@ -3,7 +3,7 @@
 import type { Queries } from "./open.ts";
 import { events } from "./tables.ts";
 
-export type FeedEvent = {
+type NewEvent = {
   kind: string;
   runId?: string;
   ticketId?: string;
@@ -11,7 +11,7 @@ export type FeedEvent = {
 };
 
 /** Appends one event at `now` (epoch ms). */
-export function appendEvent(tx: Queries, event: FeedEvent, now: number): void {
+export function appendEvent(tx: Queries, event: NewEvent, now: number): void {
   tx.insert(events)
     .values({
       occurredAtMs: now,

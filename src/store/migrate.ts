@@ -3,10 +3,11 @@
 import type { Database } from "bun:sqlite";
 import { rmSync } from "node:fs";
 import m0 from "../../migrations/0000_init.sql" with { type: "text" };
+import m1 from "../../migrations/0001_recency_by_number.sql" with { type: "text" };
 import { SloopError } from "../core/errors.ts";
 
 /** In order of application; a test keeps this list equal to the folder. */
-export const migrations: readonly string[] = [m0];
+export const migrations: readonly string[] = [m0, m1];
 
 function schemaVersion(sqlite: Database): number {
   return sqlite.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version ?? 0;

@@ -19,6 +19,8 @@ export type Store = {
   write<T>(body: (tx: Queries) => NotPromise<T>): T;
   /** Differs whenever anybody may have changed the file; other programs' changes are looked for once per turn. */
   version(): string;
+  /** Differs whenever another program has changed the file; looked for once per turn. */
+  foreignVersion(): number;
   close(): void;
 };
 
@@ -33,6 +35,10 @@ function applyPragmas(sqlite: Database): void {
   sqlite.run("PRAGMA journal_mode=WAL");
   sqlite.run("PRAGMA synchronous=NORMAL");
   sqlite.run("PRAGMA foreign_keys=ON");
+  // What is only noted for ourselves (touched.ts) makes no file.
+  sqlite.run("PRAGMA temp_store=MEMORY");
+  // KiB of pages at most, taken as they are needed: with SQLite's 2 MiB thousands of tickets are read from the file again and again.
+  sqlite.run("PRAGMA cache_size=-8192");
 }
 
 function createPrivately(path: string): Database {
@@ -88,6 +94,7 @@ export function openStore(path: string, now: number): Store {
     sqlite,
     write: (body) => db.transaction((tx) => body(tx), { behavior: "immediate" }),
     version: () => `${foreign()}.${changes.get()?.n}`,
+    foreignVersion: foreign,
     close() {
       sqlite.clearQueryCache();
       sqlite.close();

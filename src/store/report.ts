@@ -1,12 +1,11 @@
 // What reports read of the index: counts, tickets by recency, and what a row says beside its ticket. Read only.
 
 import { and, asc, desc, eq, gt, inArray, isNull, ne, not, or, type SQL, sql } from "drizzle-orm";
-import { alias } from "drizzle-orm/sqlite-core";
 import type { VendorEvidence } from "../core/evidence.ts";
 import { newestFirst, type Registered } from "../core/recency.ts";
 import type { DisplayState, TicketState } from "../core/ticket.ts";
 import type { Queries } from "./open.ts";
-import { runEvidence, runs, type TicketRow, ticketBlockers, tickets } from "./tables.ts";
+import { numberOf, runEvidence, runs, type TicketRow, ticketBlockers, tickets } from "./tables.ts";
 
 /** SQLite takes a bounded number of parameters; longer lists are asked for in pieces. */
 const pieceSize = 500;
@@ -20,41 +19,6 @@ export function inPieces<T, R>(items: readonly T[], ask: (piece: T[]) => R[]): R
 const blockedTicket = sql`exists (select 1 from ${ticketBlockers} join tickets as blocker
   on blocker.id = ${ticketBlockers.blockerId} where ${ticketBlockers.ticketId} = ${tickets.id}
   and blocker.state <> 'merged')`;
-
-const blocker = alias(tickets, "blocker");
-
-/** Ready tickets with an unmerged blocker, starting from whatever there are fewer of: ready tickets or dependencies. */
-function countBlocked(q: Queries, ready: number): number {
-  const edges = q.select({ n: sql<number>`count(*)` }).from(ticketBlockers).get()?.n ?? 0;
-  if (edges >= ready) {
-    const where = and(eq(tickets.state, "ready"), blockedTicket);
-    return q.select({ n: sql<number>`count(*)` }).from(tickets).where(where).get()?.n ?? 0;
-  }
-  const found = q
-    .select({ n: sql<number>`count(distinct ${ticketBlockers.ticketId})` })
-    .from(ticketBlockers)
-    .innerJoin(tickets, eq(tickets.id, ticketBlockers.ticketId))
-    .innerJoin(blocker, eq(blocker.id, ticketBlockers.blockerId))
-    // The plus keeps the planner from starting with all ready tickets after all.
-    .where(and(sql`+${tickets.state} = 'ready'`, ne(blocker.state, "merged")))
-    .get();
-  return found?.n ?? 0;
-}
-
-/** Tickets per display state, every state present; a blocked ticket is not counted as ready. */
-export function countTickets(q: Queries): Record<DisplayState, number> {
-  const counts = { ready: 0, held: 0, blocked: 0, claimed: 0, merged: 0, failed: 0, needs_review: 0 };
-  const stored = q
-    .select({ state: tickets.state, n: sql<number>`count(*)` })
-    .from(tickets)
-    .groupBy(tickets.state)
-    .all();
-  for (const { state, n } of stored) counts[state] = n;
-  if (counts.ready === 0) return counts;
-  counts.blocked = countBlocked(q, counts.ready);
-  counts.ready -= counts.blocked;
-  return counts;
-}
 
 export function countAllTickets(q: Queries): number {
   return q.select({ n: sql<number>`count(*)` }).from(tickets).get()?.n ?? 0;
@@ -85,9 +49,21 @@ function rowsOf(query: Query): Registered[] {
   return (query.values() as [string, number][]).map(([id, createdAtMs]) => ({ id, createdAtMs }));
 }
 
+/** Ids of the newest tickets, newest first, as `newestFirst` has them; an index holds them in that order. */
+function listNewest(q: Queries, limit: number | null): string[] {
+  const order = [tickets.createdAtMs, ...numberOf(tickets.id), tickets.id].map((term) => desc(term));
+  const query = q
+    .select({ id: tickets.id })
+    .from(tickets)
+    .orderBy(...order);
+  const rows = (limit === null ? query : query.limit(limit)).values() as [string][];
+  return rows.map(([id]) => id);
+}
+
 /** Ids of the newest tickets that pass `filter`, newest first; all of them without a limit. */
 export function listRecent(q: Queries, limit: number | null, filter: TicketFilter = {}): string[] {
   const where = filterCondition(filter);
+  if (where === undefined) return listNewest(q, limit);
   const base = q.select(registered).from(tickets).where(where).orderBy(desc(tickets.createdAtMs));
   const first = rowsOf(limit === null ? base : base.limit(limit));
   const last = first.at(-1);
@@ -98,15 +74,6 @@ export function listRecent(q: Queries, limit: number | null, filter: TicketFilte
   const tied = rowsOf(q.select(registered).from(tickets).where(at));
   const newer = first.filter((row) => row.createdAtMs > last.createdAtMs);
   return newestFirst([...newer, ...tied], limit).map((row) => row.id);
-}
-
-/** The tickets whose id or name `matches`; answered from an index that holds nothing else. */
-export function listMatching(q: Queries, matches: (text: string) => boolean): Registered[] {
-  const rows = q
-    .select({ name: tickets.name, ...registered })
-    .from(tickets)
-    .values() as [string, string, number][];
-  return rows.filter(([name, id]) => matches(id) || matches(name)).map(([, id, createdAtMs]) => ({ id, createdAtMs }));
 }
 
 /** A ticket without its body. */

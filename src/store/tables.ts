@@ -1,7 +1,16 @@
 // The state database, defined once (engine.md 3.2). Every name here is a published contract: other programs read the file.
 
-import { sql } from "drizzle-orm";
-import { check, index, integer, primaryKey, sqliteTable, text, unique } from "drizzle-orm/sqlite-core";
+import { type SQL, sql } from "drizzle-orm";
+import {
+  type AnySQLiteColumn,
+  check,
+  index,
+  integer,
+  primaryKey,
+  sqliteTable,
+  text,
+  unique,
+} from "drizzle-orm/sqlite-core";
 import { runStates, ticketStates } from "../core/ticket.ts";
 import { triggerKinds } from "../core/trigger.ts";
 
@@ -21,6 +30,16 @@ export const projects = sqliteTable(
     check("projects_origin", sql`${t.filePath} is not null or ${t.sourceRef} is not null`),
   ],
 );
+
+/**
+ * The number after an id's last `-` as core/ids.ts `ordinal` reads it, in two terms that sort as it does however long it is:
+ * how many digits it has without leading zeros, and those digits. An index is only used by a query that says it so.
+ */
+export function numberOf(id: AnySQLiteColumn): readonly [length: SQL, digits: SQL] {
+  const rest = sql`rtrim(${id}, '0123456789')`;
+  const digits = sql`case when substr(${rest}, -1) = '-' then ltrim(substr(${id}, length(${rest}) + 1), '0') else '' end`;
+  return [sql`length(${digits})`, digits];
+}
 
 export const tickets = sqliteTable(
   "tickets",
@@ -51,7 +70,7 @@ export const tickets = sqliteTable(
     unique("tickets_source_ref").on(t.source, t.sourceRef),
     check("tickets_origin", sql`${t.filePath} is not null or ${t.sourceRef} is not null`),
     index("tickets_by_project_state").on(t.projectId, t.state),
-    index("tickets_by_recency").on(t.createdAtMs, t.id),
+    index("tickets_by_recency").on(t.createdAtMs, ...numberOf(t.id), t.id),
     index("tickets_by_state").on(t.state, t.createdAtMs, t.id),
     index("tickets_by_name").on(t.name, t.id, t.createdAtMs),
   ],

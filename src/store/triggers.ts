@@ -1,6 +1,6 @@
 // Trigger rows: queueing, firing, requeueing and retiring demand.
 
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, or, type SQL } from "drizzle-orm";
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, lte, or, type SQL, sql } from "drizzle-orm";
 import { rearm, type Trigger, type TriggerKind, targets } from "../core/trigger.ts";
 import { reserveId } from "./counters.ts";
 import type { Queries } from "./open.ts";
@@ -18,7 +18,10 @@ function withFilters(q: Queries, rows: TriggerRow[]): Trigger[] {
   return rows.map((row) => ({ ...row, only: only.get(row.id) ?? [] }));
 }
 
+/** The order in which they are served: ids as text. */
 const order = [asc(triggers.createdAtMs), asc(triggers.id)];
+/** The order in which they came: of two of one instant the one with the smaller number. */
+const age = [asc(triggers.createdAtMs), asc(sql`length(${triggers.id})`), asc(triggers.id)];
 
 export function readTrigger(q: Queries, id: string): Trigger | null {
   return withFilters(q, q.select().from(triggers).where(eq(triggers.id, id)).all())[0] ?? null;
@@ -32,7 +35,7 @@ export function listQueuedTriggers(q: Queries): Trigger[] {
       .select()
       .from(triggers)
       .where(eq(triggers.state, "queued"))
-      .orderBy(...order)
+      .orderBy(...age)
       .all(),
   );
 }
@@ -64,13 +67,17 @@ export function listDueTriggers(q: Queries, now: number, page: { after: Trigger 
   return withFilters(q, rows);
 }
 
-/** Queued triggers that could select the ticket, oldest first: those pinned to it and the unpinned ones that fit. */
-export function listTriggersFor(q: Queries, ticket: { id: string; projectId: string }): Trigger[] {
+/** Queued triggers that could select the ticket, pinned to it or unpinned ones that fit, as they came or as they are served. */
+export function listTriggersFor(
+  q: Queries,
+  ticket: { id: string; projectId: string },
+  by: "age" | "service",
+): Trigger[] {
   const rows = q
     .select()
     .from(triggers)
     .where(and(eq(triggers.state, "queued"), or(eq(triggers.ticketId, ticket.id), isNull(triggers.ticketId))))
-    .orderBy(...order)
+    .orderBy(...(by === "age" ? age : order))
     .all();
   return withFilters(q, rows).filter((trigger) => targets(trigger, ticket));
 }

@@ -4,7 +4,8 @@ import type { Pattern } from "../core/pattern.ts";
 import { newestFirst } from "../core/recency.ts";
 import type { Daemon } from "../daemon/context.ts";
 import type { Dashboard, Matches } from "../protocol/replies.ts";
-import { countAllTickets, listInStates, listMatching, listRecent } from "../store/report.ts";
+import { listMatching } from "../store/names.ts";
+import { countAllTickets, listInStates, listRecent } from "../store/report.ts";
 import { readTicket } from "../store/tickets.ts";
 import type { Handler } from "./handler.ts";
 import { requireLimit } from "./list.ts";
@@ -32,7 +33,7 @@ function dashboard(daemon: Daemon, limit: number): Dashboard {
 }
 
 function matches(daemon: Daemon, ref: string, pattern: Pattern, limit: number | null): Matches {
-  const ids = newestFirst(listMatching(daemon.store.db, pattern), limit).map((ticket) => ticket.id);
+  const ids = newestFirst(listMatching(daemon.store, pattern), limit).map((ticket) => ticket.id);
   return { kind: "matches", ref, tickets: ticketRows(daemon, ids, readRowFacts(daemon)) };
 }
 

@@ -5,8 +5,9 @@ import type { Trigger } from "../core/trigger.ts";
 import type { Daemon } from "../daemon/context.ts";
 import type { Status } from "../protocol/replies.ts";
 import type { ActiveRun, Gate, QueuedTrigger } from "../protocol/rows.ts";
-import { countTickets, readListed } from "../store/report.ts";
+import { readListed } from "../store/report.ts";
 import type { RunRow } from "../store/tables.ts";
+import { countTickets } from "../store/tally.ts";
 import type { Handler } from "./handler.ts";
 import { type RowFacts, readRowFacts } from "./rows.ts";
 import { reportRuns, runSummary } from "./run-report.ts";
@@ -59,7 +60,7 @@ export function statusOf(daemon: Daemon, facts: RowFacts): { status: Status; wak
     runs: activeRuns(daemon, active),
     queued_triggers: queued,
     queued_activations: queued,
-    tickets: countTickets(daemon.store.db),
+    tickets: countTickets(daemon.store),
     ...wake.wire,
   };
   return { status, wakeAtMs: wake.atMs };

@@ -77,8 +77,8 @@ describe("status", () => {
     ]);
     const queued = [
       { id: "TR2", ticket: null, project: null, state: "queued" },
-      { id: "TR10", ticket: null, project: "web", state: "queued" },
       { id: "TR9", ticket: "TICK-9", project: null, state: "queued" },
+      { id: "TR10", ticket: null, project: "web", state: "queued" },
     ];
     expect(status.queued_triggers).toEqual(queued as typeof status.queued_triggers);
     expect(status.queued_activations).toEqual(status.queued_triggers);

@@ -1,0 +1,2 @@
+DROP INDEX `tickets_by_recency`;--> statement-breakpoint
+CREATE INDEX `tickets_by_recency` ON `tickets` (`created_at_ms`,length(case when substr(rtrim(`id`, '0123456789'), -1) = '-' then ltrim(substr(`id`, length(rtrim(`id`, '0123456789')) + 1), '0') else '' end),case when substr(rtrim(`id`, '0123456789'), -1) = '-' then ltrim(substr(`id`, length(rtrim(`id`, '0123456789')) + 1), '0') else '' end,`id`);
