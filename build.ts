@@ -1,4 +1,4 @@
-// Compiles the binary: `bun build.ts` for this machine, `--all` for every release target, `docs` writes docs/reference/cli.md.
+// Compiles the binary: `bun build.ts` for this machine, `--all` for every release target, `docs` writes docs/reference.
 
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -82,6 +82,10 @@ async function writeDocs(): Promise<void> {
   const { renderReference } = await import("./src/cli/reference.ts");
   await Bun.write(join(projectDir, "docs/reference/cli.md"), renderReference());
   console.log("docs/reference/cli.md");
+  const { renderProtocol } = await import("./src/protocol/reference.ts");
+  const examples = await Bun.file(join(projectDir, "docs/reference/protocol-examples.json")).json();
+  await Bun.write(join(projectDir, "docs/reference/protocol.md"), renderProtocol(examples));
+  console.log("docs/reference/protocol.md");
 }
 
 const [mode] = process.argv.slice(2);

@@ -1,4 +1,5 @@
-// `bun run fuzz [--seconds N] [--seed S]`: hostile inputs at every parser; any crash, hang or changed verdict ends it with the seed.
+// `bun run fuzz [--socket] [--seconds N] [--seed S]`: hostile inputs at every parser, or at a daemon's sockets; any crash, hang
+// or changed verdict ends it with the seed.
 
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,18 +14,22 @@ const hangMs = 50;
 /** A slow reading is looked at again: the compiler or the garbage collector is no hang. */
 const secondLooks = 4;
 
-function options(): { seconds: number; seed: number } {
+function options(): { seconds: number; seed: number; socket: boolean } {
   const { values } = parseArgs({
-    options: { seconds: { type: "string", default: "60" }, seed: { type: "string" } },
+    options: {
+      seconds: { type: "string", default: "60" },
+      seed: { type: "string" },
+      socket: { type: "boolean", default: false },
+    },
     strict: true,
   });
   const seconds = Number(values.seconds);
   const seed = values.seed === undefined ? crypto.getRandomValues(new Uint32Array(1))[0] : Number(values.seed);
   if (!(seconds > 0) || seed === undefined || !Number.isSafeInteger(seed) || seed < 0) {
-    console.error("usage: bun run fuzz [--seconds N] [--seed S]");
+    console.error("usage: bun run fuzz [--socket] [--seconds N] [--seed S]");
     process.exit(2);
   }
-  return { seconds, seed };
+  return { seconds, seed, socket: values.socket };
 }
 
 type Reading = { verdict: string; ms: number };
@@ -86,5 +91,8 @@ function run(seconds: number, seed: number): void {
   console.log(`${count} inputs, ${undecodable} of them not UTF-8: no crash, no hang, no verdict that changed`);
 }
 
-const { seconds, seed } = options();
-run(seconds, seed);
+const { seconds, seed, socket } = options();
+if (socket) {
+  const { fuzzSockets } = await import("./socket.ts");
+  process.exitCode = (await fuzzSockets(seconds, seed)) ? 0 : 1;
+} else run(seconds, seed);

@@ -144,6 +144,8 @@ export async function settleWalk(daemon: Daemon, pending: PendingExits, end: Wal
   const run = readRun(daemon.store.db, end.runId);
   const kept = run === null ? { commits: null, wip: null } : await gather(daemon, run, end);
   await daemon.enqueue(() => {
+    // What a forced stop has ended settles at the next start, all of it alike (protocol.md 7.3).
+    if (daemon.conditions.stopping) return;
     const settle = () => trySettle(daemon, end, kept);
     if (!settle()) pending.set(end.runId, settle);
   });

@@ -162,9 +162,25 @@ async function take(request: StageProcess, child: BootedSupervisor, line: Channe
     await Promise.race([child.exited, Bun.sleep(lastWordsMs)]);
     child.kill("SIGKILL");
     await child.exited;
+    const over = overAlready(request, child.pid);
+    if (over !== null) return over;
     await clearAway(request, child.pid);
     throw error;
   }
+}
+
+/**
+ * A command that ended before we were connected: a channel that is closed at once is reported as one that could not be opened,
+ * and its supervisor has written down how it went. Null when it has not.
+ */
+function overAlready({ startRecord, exitRecord }: StageProcess, supervisor: number): Supervised | null {
+  const claim = readStartRecord(startRecord);
+  if (claim?.supervisor_pid !== supervisor || claim.spawned === null) return null;
+  const spawned = spawnedFrom(claim.spawned);
+  const record = matchingRecord(exitRecord, spawned);
+  if (record === null) return null;
+  const exited = Promise.resolve<Ending>({ lost: false, facts: exitFacts(record) });
+  return { ...spawned, ...controls(null), exited, giveUp: () => undefined, detach: () => undefined };
 }
 
 /** A supervisor that was killed at the wrong moment may have left its claim, and even the command without anybody to watch it. */

@@ -131,17 +131,11 @@ export function checkRequest(value: unknown): ReadRequest {
   return { ok: true, request: { id: value["id"], verb, args, token } as CheckedRequest };
 }
 
-/** Reads one line, without its newline or with it; never throws. */
+/** Reads one line, without its newline or with it; never throws. A newline that was cut off is the caller's to count. */
 export function readRequest(line: string | Uint8Array): ReadRequest {
-  if (line.length >= lineLimitBytes && tooLong(line)) return { ok: false, reply: tooLargeReply() };
+  if (line.length > lineLimitBytes) return { ok: false, reply: tooLargeReply() };
   const text = typeof line === "string" ? line : decode(line);
   if (text === null) return { ok: false, reply: notUtf8Reply() };
   const parsed = parse(text);
   return "problem" in parsed ? refuse(`malformed JSON: ${parsed.problem}`) : checkRequest(parsed.value);
-}
-
-// A line that ends in its newline may be as long as the limit, without it one byte less.
-function tooLong(line: string | Uint8Array): boolean {
-  const ended = typeof line === "string" ? line.endsWith("\n") : line.at(-1) === 10;
-  return line.length + (ended ? 0 : 1) > lineLimitBytes;
 }

@@ -9,7 +9,8 @@ const quoteLimit = 80;
 // Objects and arrays are only named: they may be nested deeper than rendering them survives.
 function quote(value: unknown): string {
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "an array" : "an object";
-  const text = typeof value === "bigint" ? value.toString() : JSON.stringify(value);
+  if (Number.isNaN(value)) return "a fraction";
+  const text = typeof value === "bigint" || typeof value === "number" ? String(value) : JSON.stringify(value);
   return text.length > quoteLimit ? `${text.slice(0, quoteLimit)}...` : text;
 }
 
@@ -22,9 +23,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function range(schema: TSchema): string {
-  const { minimum, maximum } = schema as { minimum?: number; maximum?: number };
-  if (minimum !== undefined && maximum !== undefined) return `an integer from ${minimum} to ${maximum}`;
-  return minimum === undefined ? "an integer" : `an integer from ${minimum}`;
+  const { minimum, maximum, description } = schema;
+  return description ?? `an integer from ${minimum} to ${maximum}`;
 }
 
 /** What the schema allows, in words. */

@@ -1,6 +1,7 @@
 // What each verb answers with: the `data` of its success envelope (protocol.md 7, 8).
 
 import type { Classification, Confidence } from "../core/evidence.ts";
+import type { EventKind } from "../core/feed.ts";
 import type { TicketSnapshot } from "../core/snapshot.ts";
 import type { RunState, TicketState } from "../core/ticket.ts";
 import type {
@@ -176,17 +177,7 @@ export type LogsPage = {
   terminal: boolean;
 };
 
-export const eventKinds = [
-  "run_claimed",
-  "run_started",
-  "run_finished",
-  "run_aborted",
-  "external_merge_reconciled",
-  "run_worktree_cleaned",
-  "daemon_restart_requested",
-] as const;
-export type EventKind = (typeof eventKinds)[number];
-
+/** One event of the feed as a client reads it (7.13). */
 export type FeedEvent = {
   sequence: number;
   occurred_at_ms: number;

@@ -30,13 +30,24 @@ const optionalText = Type.Optional(Type.Union([Type.String(), Type.Null()]));
 const count = Type.Integer({ minimum: 0, maximum: 0xffff_ffff });
 const optionalCount = Type.Optional(Type.Union([count, Type.Null()]));
 
-// Integers beyond 2^53 reach the check as bigints (check.ts), so that a 64-bit width is judged exactly. The bounds are
-// powers of two because the compiler writes them through a double.
+// Integers beyond 2^53 reach the check as bigints (exact.ts), so that a 64-bit width is judged exactly; those too long for
+// that come as numbers. The bounds are powers of two because the compiler writes them through a double.
 const unsigned64 = Type.Union([
-  Type.Integer({ minimum: 0 }),
+  Type.Integer({
+    minimum: 0,
+    exclusiveMaximum: 2 ** 64,
+    description: `an integer from 0 to ${2n ** 64n - 1n}`,
+  }),
   Type.BigInt({ minimum: 0n, exclusiveMaximum: 2n ** 64n }),
 ]);
-const signed64 = Type.Union([Type.Integer(), Type.BigInt({ minimum: -(2n ** 63n), exclusiveMaximum: 2n ** 63n })]);
+const signed64 = Type.Union([
+  Type.Integer({
+    minimum: -(2 ** 63),
+    exclusiveMaximum: 2 ** 63,
+    description: `an integer from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`,
+  }),
+  Type.BigInt({ minimum: -(2n ** 63n), exclusiveMaximum: 2n ** 63n }),
+]);
 /** A length, handed on as a number: beyond 2^53 ms it is refused anyway, so digits lost there do not matter. */
 const length = Type.Unsafe<number>(unsigned64);
 

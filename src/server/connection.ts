@@ -4,6 +4,7 @@ import type { Socket } from "bun";
 import type { Daemon } from "../daemon/context.ts";
 import { type CheckedRequest, notUtf8Reply, readRequest, tooLargeReply } from "../protocol/check.ts";
 import { type Failure, lineLimitBytes } from "../protocol/envelope.ts";
+import { verbs } from "../protocol/verbs.ts";
 import { LineReader, LineWriter } from "../system/lines.ts";
 import { refusal, renderFailure, renderSuccess } from "./reply.ts";
 
@@ -86,7 +87,7 @@ export class Connection {
     this.serveNext();
   }
 
-  /** The connection is gone. Requests that arrived whole are carried out all the same. */
+  /** The connection is gone: requests that arrived whole and change something are carried out all the same. */
   closed(): void {
     clearTimeout(this.timer);
     this.reader.stop();
@@ -141,11 +142,25 @@ export class Connection {
       this.reply(renderFailure(read.reply));
       return;
     }
+    if (this.unheard(read.request)) {
+      this.busy = false;
+      return;
+    }
     // The reply is written inside the job, so that the pass behind it comes after.
     void this.door.daemon.enqueue(() => this.perform(read.request));
   }
 
+  /** Whether an answer is all the request asks for, and nobody is there to read it. */
+  private unheard(request: CheckedRequest): boolean {
+    return this.writer.gone && verbs[request.verb].read;
+  }
+
   private perform(request: CheckedRequest): void {
+    if (this.unheard(request)) {
+      this.busy = false;
+      this.serveNext();
+      return;
+    }
     let data: unknown;
     try {
       data = this.door.answer(request);

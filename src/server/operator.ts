@@ -9,6 +9,12 @@ import { operatorHandlers } from "../verbs/index.ts";
 import { type Door, openDoor } from "./door.ts";
 
 const caller: OperatorCaller = { kind: "operator" };
+/** A shorter id, in characters, takes less room than every page leaves for it. */
+const longId = 300;
+
+function callerOf({ id }: CheckedRequest): OperatorCaller {
+  return id.length < longId ? caller : { kind: "operator", idBytes: Buffer.byteLength(JSON.stringify(id)) };
+}
 
 /** A request on the operator's socket. Throws SloopError for a refusal. */
 export function answerOperator(daemon: Daemon, request: CheckedRequest): unknown {
@@ -24,7 +30,7 @@ export function answerOperator(daemon: Daemon, request: CheckedRequest): unknown
   }
   // The table ties each verb to its arguments; the compiler cannot follow that through an index.
   const handler = operatorHandlers[verb as keyof typeof operatorHandlers] as Handler<"list">;
-  return handler(daemon, args as Parameters<Handler<"list">>[1], caller);
+  return handler(daemon, args as Parameters<Handler<"list">>[1], callerOf(request));
 }
 
 /** Opens the operator's socket. Throws SocketPathError or the system's error. */

@@ -1,6 +1,7 @@
 // From the command's pipes into the run log, as fast as they fill and without holding more than one read.
 
 import { closeSync, fstatSync } from "node:fs";
+import { formatInstant } from "../core/instant.ts";
 import type { Clock } from "../system/clock.ts";
 import type { OutputLog, OutputStream } from "../system/output.ts";
 import { pipeHolders } from "../system/proc.ts";
@@ -25,7 +26,7 @@ async function readPipe(options: CaptureOptions, stream: OutputStream): Promise<
   for (;;) {
     const { value, done } = await reader.read();
     if (done) return;
-    options.log.append(stream, value, new Date(options.clock.now()).toISOString());
+    options.log.append(stream, value, formatInstant(options.clock.now()));
     options.onOutput();
   }
 }

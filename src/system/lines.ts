@@ -166,6 +166,11 @@ export class LineWriter {
     return (this.blocked?.length ?? 0) + this.linesLength;
   }
 
+  /** Whether nobody can read a line any more. */
+  get gone(): boolean {
+    return this.closed;
+  }
+
   /** Queues one line, given without its newline; false when the connection is closed, ending, or was just cut for being too slow. */
   send(line: string): boolean {
     if (this.closed || this.ending) return false;

@@ -1,8 +1,9 @@
 // `events`: one page of the activity feed, whole or within a scope (protocol.md 7.13, 10).
 
+import type { EventKind } from "../core/feed.ts";
 import { runAlias } from "../core/ids.ts";
 import type { Daemon } from "../daemon/context.ts";
-import type { EventKind, EventsPage, FeedEvent } from "../protocol/replies.ts";
+import type { EventsPage, FeedEvent } from "../protocol/replies.ts";
 import type { Params } from "../protocol/verbs.ts";
 import { cursorBefore, latestSequence, listEvents, type RunName } from "../store/feed.ts";
 import { readListed } from "../store/report.ts";

@@ -3,7 +3,8 @@
 import type { Daemon, TokenScope } from "../daemon/context.ts";
 import type { Params, Result, Verb, WorkerOnlyVerb } from "../protocol/verbs.ts";
 
-export type OperatorCaller = { kind: "operator" };
+/** `idBytes`: how long the request's id is in its reply; absent when it is short. */
+export type OperatorCaller = { kind: "operator"; idBytes?: number };
 /** `scope` comes from the token alone, never from the request. */
 export type WorkerCaller = { kind: "worker"; scope: TokenScope };
 

@@ -18,8 +18,8 @@ import { resolveRun } from "./reference.ts";
 
 const pageEntries = 64;
 const longestTail = 1000;
-/** Room in a reply for the request's id. */
-const idBytes = 2048;
+/** Room in a reply for its keys and the id of the request, unless that is longer. */
+const envelopeBytes = 2048;
 
 type Selector = { stage: string; attempt: number | null };
 
@@ -78,12 +78,12 @@ function requestOf(args: Params<"logs">, run: RunRow): { request: Omit<Request, 
   return { request: { after: Number(args.after ?? 0), tail, ...filter }, stage };
 }
 
-async function logsPage(daemon: Daemon, args: Params<"logs">): Promise<LogsPage> {
+async function logsPage(daemon: Daemon, args: Params<"logs">, idBytes: number): Promise<LogsPage> {
   const { run, note } = resolveRun(daemon.store.db, args.run);
   const { request, stage } = requestOf(args, run);
   // The state was read before the file: `complete` and `terminal` together mean that nothing more will come.
   const head = { id: run.id, alias: runAlias(run.ticketId, run.attempt), note, stage };
-  const headBytes = Buffer.byteLength(JSON.stringify(head)) + idBytes;
+  const headBytes = Buffer.byteLength(JSON.stringify(head)) + envelopeBytes + idBytes;
   const page = await readPage(outputLog(daemon.paths, run.id), { ...request, maxBytes: lineLimitBytes - headBytes });
   const unmoved = page.next_cursor === request.after;
   return {
@@ -94,4 +94,4 @@ async function logsPage(daemon: Daemon, args: Params<"logs">): Promise<LogsPage>
   };
 }
 
-export const logs: Handler<"logs"> = logsPage;
+export const logs: Handler<"logs"> = (daemon, args, caller) => logsPage(daemon, args, caller.idBytes ?? 0);

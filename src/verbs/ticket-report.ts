@@ -1,6 +1,5 @@
 // Ticket detail, for the operator and, shorter, for the worker on it (protocol.md 7.10, 8.2).
 
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import type { Daemon } from "../daemon/context.ts";
 import { splitFrontmatter } from "../parse/frontmatter.ts";
@@ -12,7 +11,7 @@ import { listCooldowns } from "../store/scheduler.ts";
 import type { TicketRow } from "../store/tables.ts";
 import { listBlockers } from "../store/tickets.ts";
 import { listTriggersFor } from "../store/triggers.ts";
-import { readIfPresent } from "../system/files.ts";
+import { fileSource } from "../system/files.ts";
 import { classificationOf, shownRejection, targetOf } from "./rows.ts";
 import { reportRuns, runSummary } from "./run-report.ts";
 
@@ -39,9 +38,7 @@ export function workerTicketDetail(daemon: Daemon, ticket: TicketRow): WorkerTic
 }
 
 function fileBody(path: string): string {
-  // Anything but a plain file could make the reading wait for ever.
-  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return "";
-  const bytes = readIfPresent(path);
+  const bytes = fileSource.read(path);
   const text = bytes === null ? null : decodeUtf8(bytes);
   if (text === null) return "";
   const split = splitFrontmatter(text);
@@ -65,7 +62,7 @@ export function ticketDetail(daemon: Daemon, ticket: TicketRow): TicketDetail {
   return {
     ...workerTicketDetail(daemon, ticket),
     runs: reportRuns(daemon, listRunsOf(q, ticket.id)).map(runSummary),
-    queued_triggers: listTriggersFor(q, ticket).map((trigger) => trigger.id),
+    queued_triggers: listTriggersFor(q, ticket, "age").map((trigger) => trigger.id),
     body: bodyOf(daemon, ticket),
   };
 }

@@ -21,7 +21,7 @@ function line(verb: string, args: unknown, more: Record<string, unknown> = {}): 
 
 describe("rungs 1 to 8", () => {
   test.each<[string, string | Uint8Array, [string, RegExp, object]]>([
-    ["1 too long", "x".repeat(1_048_576), ["invalid_request", /too large/, {}]],
+    ["1 too long", "x".repeat(1_048_577), ["invalid_request", /too large/, {}]],
     ["2 not UTF-8", new Uint8Array([0x22, 0xff, 0x22]), ["invalid_request", /UTF-8/, {}]],
     ["2 a cut character", new Uint8Array([0x22, 0xc3]), ["invalid_request", /UTF-8/, {}]],
     ["3 an empty line", "", ["invalid_request", /^malformed JSON/, {}]],
@@ -54,14 +54,15 @@ describe("rungs 1 to 8", () => {
     expect(failed(text)).toEqual({ code, message: expect.stringMatching(message), details });
   });
 
-  test("the limit counts the newline", () => {
+  test("the limit counts every byte that is given, a newline too", () => {
     const fill = (length: number) => {
       const empty = line("status", {}, { x: "" });
       return line("status", {}, { x: "a".repeat(length - empty.length) });
     };
-    expect(readRequest(fill(1_048_575)).ok).toBe(true);
+    expect(readRequest(fill(1_048_576)).ok).toBe(true);
     expect(readRequest(`${fill(1_048_575)}\n`).ok).toBe(true);
-    expect(failed(fill(1_048_576))).toEqual(tooLargeReply().error);
+    expect(failed(fill(1_048_577))).toEqual(tooLargeReply().error);
+    expect(failed(`${fill(1_048_576)}\n`)).toEqual(tooLargeReply().error);
   });
 });
 
@@ -96,6 +97,22 @@ describe("rung 9", () => {
       "`after`",
     ],
     ["after of events far below", '{"v":1,"id":"","verb":"events","args":{"after":-9223372036854775809}}', "`after`"],
+    ["after of events in the stars", '{"v":1,"id":"","verb":"events","args":{"after":1e30}}', "`after`"],
+    ["after of events at 1e19", '{"v":1,"id":"","verb":"events","args":{"after":1e19}}', "`after`"],
+    ["after of events in the depths", '{"v":1,"id":"","verb":"events","args":{"after":-1e300}}', "`after`"],
+    ["after of logs in the stars", '{"v":1,"id":"","verb":"logs","args":{"run":"","after":1e300}}', "`after`"],
+    ["after of logs at 2e19", '{"v":1,"id":"","verb":"logs","args":{"run":"","after":2e19}}', "`after`"],
+    [
+      "an interval in the stars",
+      '{"v":1,"id":"","verb":"run","args":{"only":[],"trigger":{"kind":"every","interval_ms":1e300}}}',
+      "`trigger.interval_ms`",
+    ],
+    [
+      "a fraction no double can tell from an integer",
+      '{"v":1,"id":"","verb":"list","args":{"limit":1.00000000000000000001}}',
+      "`limit` is a fraction",
+    ],
+    ["a fraction too small for a double", '{"v":1,"id":"","verb":"events","args":{"after":-1e-400}}', "`after`"],
     ["infinity", '{"v":1,"id":"","verb":"events","args":{"after":1e400}}', "`after`"],
     ["force null", line("stop", { force: null }), "`force`"],
     ["force a number", line("stop", { force: 1 }), "`force`"],
@@ -175,6 +192,13 @@ describe("what passes", () => {
     ],
     ["the greatest 32-bit limit", line("list", { limit: 4_294_967_295 }), "list", { limit: 4_294_967_295 }],
     ["zero limits, which the verb refuses", line("list", { limit: 0 }), "list", { limit: 0 }],
+    ["minus zero", '{"v":1,"id":"","verb":"list","args":{"limit":-0}}', "list", { limit: -0 }],
+    [
+      "a great cursor with a point",
+      '{"v":1,"id":"","verb":"events","args":{"after":9223372036854775807.0}}',
+      "events",
+      { after: 9_223_372_036_854_775_807n },
+    ],
     ["negative after of events", line("events", { after: -1 }), "events", { after: -1 }],
     [
       "the greatest cursor",

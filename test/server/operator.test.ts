@@ -249,6 +249,24 @@ describe("closing", () => {
   });
 });
 
+describe("a client that hangs up", () => {
+  test("is not read to any more, but what it asked to be changed is changed", async () => {
+    using door = await openFixture();
+    for (let n = 0; n < 200; n += 1) addTicket(door.daemon, `TICK-${n}`);
+    const client = await door.connect();
+    client.stopReading();
+    const lists = Array.from({ length: 200 }, () => requestLine("list")).join("");
+    client.send(`${lists}nonsense\n${requestLine("hold", { ticket: "TICK-1" })}`);
+    await until(() => door.daemon.calls.jobs > 0, "the first request to be served");
+    client[Symbol.dispose]();
+    const stateOf = door.daemon.store.sqlite.query<{ state: string }, []>(
+      "select state from tickets where id = 'TICK-1'",
+    );
+    await until(() => stateOf.get()?.state === "held", "the last request to be carried out");
+    expect(door.daemon.calls.jobs).toBeLessThan(150);
+  });
+});
+
 describe("peers that misbehave", () => {
   test("one that never reads is served no further, holds nobody up, and costs bounded memory", async () => {
     using door = await openFixture();

@@ -303,7 +303,7 @@ test("the run log's instants are the daemon clock's", async () => {
   if (!started.ok) throw new Error(started.problem);
   const ending = await started.process.exited;
   expect(ending).toMatchObject({ facts: { startedAtMs: 1_700_000_000_250, finishedAtMs: 1_700_000_000_250 } });
-  expect(stage.records()[0]?.timestamp).toBe("2023-11-14T22:13:20.250Z");
+  expect(stage.records()[0]?.timestamp).toBe("2023-11-14T22:13:20.25Z");
 });
 
 test("a log that cannot be written makes the capture incomplete", async () => {
