@@ -11,7 +11,7 @@ const image = Bun.isStandaloneExecutable && process.platform === "linux" ? ["/pr
 async function main(): Promise<number> {
   // Started for every stage process, so it must not load the CLI.
   if (argv[0] === "__supervise") return await (await import("./supervisor/main.ts")).superviseMain();
-  const [{ runCli }, { wantsJson }] = await Promise.all([import("./cli/main.ts"), import("./cli/args.ts")]);
+  const { runCli, wantsJson } = await import("./cli/main.ts");
   try {
     return await runCli({
       argv,

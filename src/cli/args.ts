@@ -1,7 +1,7 @@
 // argv -> what is to be done, by the command table; every usage error is decided here, before anything is looked up.
 
 import type { Command, Option, Positional, ValueForm } from "./command.ts";
-import { commands, findCommand, globalOptions, rootOptions } from "./commands.ts";
+import { commands, completionRefs, findCommand, globalOptions, rootOptions } from "./commands.ts";
 import type { HelpPage } from "./help.ts";
 import { type Refusal, usageError } from "./refusal.ts";
 import { commandTip, likelyTip } from "./suggest.ts";
@@ -216,6 +216,24 @@ function helpCommand(found: Found, json: boolean): Parsed {
   return { kind: "help", page: name === undefined ? { kind: "compact" } : { kind: "topic", name }, json };
 }
 
+/** The row a command line is read by, and what stands behind its word or words. */
+function rowOf(command: Command, args: readonly string[]): { command: Command; args: readonly string[] } {
+  const asksRefs = command.name === "completions" && args[0] === "refs";
+  return asksRefs ? { command: completionRefs, args: args.slice(1) } : { command, args };
+}
+
+/** Reads what stands behind the command's word: its help, or the command with its values. */
+function parseCommand(first: Command, rest: readonly string[], root: Found, rootJson: boolean): Parsed {
+  const { command, args } = rowOf(first, rest);
+  const found = readCommand(command, args);
+  if (found.help) return { kind: "help", page: { kind: "topic", name: first.name }, json: rootJson || wantsJson(rest) };
+  const json = rootJson || found.switches.has("json");
+  checkWords(command, found.words);
+  checkTogether(command, found);
+  if (command.name === "help") return helpCommand(found, json);
+  return { kind: "command", command, values: found, json, colour: colourOf(root, found) };
+}
+
 /** Reads a whole command line (without the program's own name). Throws the usage error (exit 2) of cli.md 5. */
 export function parseCommandLine(argv: readonly string[]): Parsed {
   const at = commandIndex(argv);
@@ -236,11 +254,5 @@ export function parseCommandLine(argv: readonly string[]): Parsed {
     );
     throw usageError(`unknown command \`${name}\``, null, tip);
   }
-  const found = readCommand(command, argv.slice(at + 1));
-  const json = rootJson || found.switches.has("json");
-  if (found.help) return { kind: "help", page: { kind: "topic", name }, json: wantsJson(argv) };
-  checkWords(command, found.words);
-  checkTogether(command, found);
-  if (name === "help") return helpCommand(found, json);
-  return { kind: "command", command, values: found, json, colour: colourOf(root, found) };
+  return parseCommand(command, argv.slice(at + 1), root, rootJson);
 }

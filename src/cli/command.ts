@@ -44,6 +44,8 @@ export type Command = {
   kind: "local" | "operator" | "worker";
   /** One line of the full help. */
   summary: string;
+  /** What its first word may make of it, each with a line of the full help. */
+  actions?: readonly { name: string; summary: string }[];
   positionals: readonly Positional[];
   options: readonly Option[];
   /** Sets of options (and positional labels) of which at most one may be given. */

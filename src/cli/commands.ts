@@ -1,6 +1,5 @@
 // THE command table: what may be typed after `sloop`. Parsing, help, suggestions and docs/reference/cli.md follow from it.
 
-import { displayStates } from "../core/ticket.ts";
 import type { Command, Option, Positional, ValueForm } from "./command.ts";
 
 const largestCount = 0xffff_ffff;
@@ -25,20 +24,25 @@ const timeout = (summary: string): Option => valued("timeout", "T", { kind: "tim
 const whileFollowing = (option: Option): Option => ({ ...option, needs: "follow" });
 const follow = (summary: string): Option => flag("follow", summary, "f");
 
+export const completionShells = ["bash", "zsh", "fish"] as const;
+export const completionKinds = ["tickets", "runs", "projects", "flows"] as const;
 const templateKinds = ["ticket", "flow", "project", "config"] as const;
 const confidences = ["low", "medium", "high"] as const;
 
 const at = valued("at", "HH:MM", { kind: "time" }, "Not before the next local time that reads so");
 
+/** A command that takes nothing. */
+const bare = (name: string, group: Command["group"], kind: Command["kind"], summary: string): Command => ({
+  name,
+  group,
+  kind,
+  summary,
+  positionals: [],
+  options: [],
+});
+
 export const commands: readonly Command[] = [
-  {
-    name: "init",
-    group: "Set up",
-    kind: "local",
-    summary: "set up this directory",
-    positionals: [],
-    options: [],
-  },
+  bare("init", "Set up", "local", "set up this directory"),
   {
     name: "template",
     group: "Set up",
@@ -56,7 +60,7 @@ export const commands: readonly Command[] = [
     options: [
       valued("project", "P", text, "Project id (default: the file's own, else `default`)"),
       valued("flow", "F", text, "Flow name (default: the file's own, else the default flow)"),
-      flag("auto", "Queue it for as soon as the gates allow (default)"),
+      flag("auto", "Queue it to run as soon as nothing holds it back (default)"),
       at,
       flag("manual", "Register it, queue nothing"),
       flag("hold", "Register it held"),
@@ -71,6 +75,7 @@ export const commands: readonly Command[] = [
     positionals: [],
     options: [flag("keep", "Leave the scratch repository and print its path")],
   },
+  bare("doctor", "Set up", "local", "find what would stop a run here"),
   {
     name: "show",
     group: "Reading",
@@ -78,21 +83,14 @@ export const commands: readonly Command[] = [
     summary: "dashboard, detail or search",
     positionals: [maybe("REF_OR_PATTERN")],
     options: [
-      follow("Stream events until what was named is settled"),
+      follow("Stream events until the ticket or run named has ended"),
       whileFollowing(flag("quiet", "Print nothing; the exit code is the answer", "q")),
       limit("At most N rows; `-N` for short (dashboard default: 10)"),
       whileFollowing(timeout("Give up after T: seconds, or a duration (default: never)")),
     ],
     digits: true,
   },
-  {
-    name: "status",
-    group: "Reading",
-    kind: "operator",
-    summary: "the dashboard",
-    positionals: [],
-    options: [],
-  },
+  bare("status", "Reading", "operator", "the dashboard"),
   {
     name: "list",
     group: "Reading",
@@ -101,7 +99,7 @@ export const commands: readonly Command[] = [
     positionals: [],
     options: [
       valued("project", "P", text, "Only tickets of this project"),
-      valued("state", "S", { kind: "states" }, `Only these states; comma list, may repeat: ${displayStates.join(" ")}`),
+      valued("state", "S", { kind: "states" }, "Only tickets in these states; comma list, may repeat"),
       limit("At most N rows, after the filters; `-N` for short (default: all)"),
     ],
     digits: true,
@@ -192,12 +190,13 @@ export const commands: readonly Command[] = [
     name: "daemon",
     group: "Service",
     kind: "operator",
-    summary: "start or report the scheduler; `daemon restart`: finish runs, then reload the binary",
+    summary: "start or report the scheduler",
+    actions: [{ name: "restart", summary: "finish runs, then reload the binary" }],
     positionals: [{ label: "ACTION", required: false, choices: ["restart"] }],
     options: [flag("foreground", "Be the daemon, in this terminal")],
   },
-  { name: "pause", group: "Service", kind: "operator", summary: "start nothing new", positionals: [], options: [] },
-  { name: "resume", group: "Service", kind: "operator", summary: "start again", positionals: [], options: [] },
+  bare("pause", "Service", "operator", "start nothing new"),
+  bare("resume", "Service", "operator", "start again"),
   {
     name: "stop",
     group: "Service",
@@ -210,7 +209,7 @@ export const commands: readonly Command[] = [
     name: "reindex",
     group: "Service",
     kind: "operator",
-    summary: "rebuild state from files and git",
+    summary: "rebuild state from files and Git",
     positionals: [],
     options: [
       flag("wait", "Try again every 2 s while runs are active"),
@@ -220,7 +219,7 @@ export const commands: readonly Command[] = [
       },
     ],
   },
-  { name: "brief", group: "Worker", kind: "worker", summary: "my assignment", positionals: [], options: [] },
+  bare("brief", "Worker", "worker", "my assignment"),
   {
     name: "note",
     group: "Worker",
@@ -244,6 +243,14 @@ export const commands: readonly Command[] = [
         `One of ${confidences.join(", ")} (default: medium)`,
       ),
     ],
+  },
+  {
+    name: "completions",
+    group: "Shell",
+    kind: "local",
+    summary: "shell completion script",
+    positionals: [{ label: "SHELL", required: true, choices: completionShells }],
+    options: [],
   },
   {
     name: "help",
@@ -273,6 +280,16 @@ export const rootOptions: readonly Option[] = [
   { name: "version", short: "V", summary: "Version" },
   { name: "all", summary: "With --help: every command" },
 ];
+
+/** `completions refs`: what the completion scripts ask; for them, so it stands in no help and no usage line. */
+export const completionRefs: Command = {
+  name: "completions refs",
+  group: "Shell",
+  kind: "local",
+  summary: "what a completion script asks",
+  positionals: [{ label: "KIND", required: true, choices: completionKinds }, maybe("PREFIX")],
+  options: [],
+};
 
 /** The row of `name`, or null when there is no such command. */
 export function findCommand(name: string): Command | null {

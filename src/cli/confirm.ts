@@ -51,8 +51,8 @@ export function renderTrigger(trigger: AnyTrigger): string {
   if (trigger.ticket !== undefined) parts.push(`ticket ${trigger.ticket}`);
   if (trigger.project !== undefined) parts.push(`project ${trigger.project}`);
   if (trigger.local_time !== undefined) parts.push(`time ${trigger.local_time}`);
-  if (trigger.interval_ms !== undefined) parts.push(`every ${interval(trigger.interval_ms)}`);
   if (trigger.eligible_at_ms !== undefined) parts.push(`due ${datedTime(trigger.eligible_at_ms)}`);
+  if (trigger.interval_ms !== undefined) parts.push(`every ${interval(trigger.interval_ms)}`);
   return `trigger ${trigger.id} ${trigger.state} (${parts.join(", ")})`;
 }
 

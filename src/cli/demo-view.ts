@@ -4,8 +4,9 @@ import type { TicketDetail } from "../protocol/replies.ts";
 import { writeOut } from "./output.ts";
 import { say } from "./say.ts";
 import { renderStrip } from "./strip.ts";
-import { paintState, type Style } from "./style.ts";
+import { paintState, type Style, visibleDeep } from "./style.ts";
 import { cell, columns, paintedCell } from "./table.ts";
+import { terminalColumns } from "./terminal.ts";
 
 export type DemoView = { show(tickets: readonly TicketDetail[]): Promise<void>; close(): Promise<void> };
 
@@ -35,7 +36,9 @@ function onTerminal(style: Style): DemoView {
   let drawn = 0;
   return {
     async show(tickets) {
-      const lines = ticketLines(tickets, style);
+      // A line that wraps would be redrawn in the wrong place.
+      const width = terminalColumns(1) - 1;
+      const lines = ticketLines(visibleDeep(tickets), style).map((line) => Bun.sliceAnsi(line, 0, width, "…"));
       const up = drawn === 0 ? "" : `\x1b[${drawn}A`;
       await writeOut(`${up}${lines.map((line) => `\x1b[2K${line}\n`).join("")}`);
       drawn = lines.length;

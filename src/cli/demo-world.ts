@@ -40,11 +40,12 @@ function temporaryBase(env: Session["env"]): string {
   return wanted.startsWith("/") && Buffer.byteLength(wanted) <= longestBase ? wanted : "/tmp";
 }
 
+const who = { NAME: "Sloop Demo", EMAIL: "demo@sloop.invalid" };
+
 function demoEnvironment(env: Session["env"], directory: string): Environment {
   const kept = Object.entries(env).flatMap(([name, value]): [string, string][] =>
     value === undefined || /^(SLOOP|GIT|BUN)_/.test(name) ? [] : [[name, value]],
   );
-  const who = { NAME: "Sloop Demo", EMAIL: "demo@sloop.invalid" };
   return {
     ...Object.fromEntries(kept),
     HOME: join(directory, "home"),
@@ -80,6 +81,9 @@ function fillRepository(world: DemoWorld): void {
   demoGit(world, "init", "-q");
   // `git init -b` needs git 2.28.
   demoGit(world, "symbolic-ref", "HEAD", "refs/heads/main");
+  // For whoever goes on in a world that was kept: there must be somebody who commits.
+  demoGit(world, "config", "user.name", who.NAME);
+  demoGit(world, "config", "user.email", who.EMAIL);
   demoGit(world, "add", "-A");
   demoGit(world, "commit", "-q", "-m", "A project with two tickets");
 }

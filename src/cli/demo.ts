@@ -8,6 +8,7 @@ import { repositoryPaths } from "../system/paths.ts";
 import { processAlive } from "../system/process.ts";
 import { type DemoView, openDemoView, ticketLines } from "./demo-view.ts";
 import { type DemoWorld, demoGit, demoTickets, fillWorld, makeWorld, removeWorld } from "./demo-world.ts";
+import { quoteWord } from "./quote.ts";
 import { say, sayLocal } from "./say.ts";
 import type { Session } from "./session.ts";
 import { outIsTerminal } from "./terminal.ts";
@@ -55,6 +56,20 @@ function introduction(world: DemoWorld): string {
   ].join("\n");
 }
 
+/** How to go on in a world that was kept: its state lies in it, and plain commands must be told so. */
+function keptLines(world: DemoWorld): string[] {
+  const { XDG_STATE_HOME: state, XDG_RUNTIME_DIR: run } = world.env;
+  return [
+    `left in place: ${world.directory}`,
+    "look around in it:",
+    `  cd ${quoteWord(world.root)}`,
+    `  export XDG_STATE_HOME=${quoteWord(state ?? "")} XDG_RUNTIME_DIR=${quoteWord(run ?? "")}`,
+    "  sloop show",
+    "and when you are done:",
+    `  sloop stop; cd /; rm -rf ${quoteWord(world.directory)}; unset XDG_STATE_HOME XDG_RUNTIME_DIR`,
+  ];
+}
+
 /** What happened, told from what the daemon and git say. */
 function summary(demo: Demo, tickets: readonly TicketDetail[], kept: boolean): string {
   const { world, session } = demo;
@@ -72,9 +87,7 @@ function summary(demo: Demo, tickets: readonly TicketDetail[], kept: boolean): s
     "git log --graph --oneline main:",
     demoGit(world, "log", "--graph", "--oneline", "main"),
     "",
-    ...(kept
-      ? [`left in place: ${world.directory}`]
-      : ["everything was removed; `sloop demo --keep` leaves it in place"]),
+    ...(kept ? keptLines(world) : ["everything was removed; `sloop demo --keep` leaves it in place"]),
     "next: `sloop init` in a repository of yours",
   ].join("\n");
 }
@@ -82,7 +95,7 @@ function summary(demo: Demo, tickets: readonly TicketDetail[], kept: boolean): s
 function openDemoClient(session: Session, world: DemoWorld): Client {
   const uid = process.geteuid?.() ?? 0;
   const paths = repositoryPaths({ root: world.root, env: world.env, uid, platform: process.platform });
-  const starter = { check() {}, argv: session.self, env: world.env };
+  const starter = { prepare: () => session.self, env: world.env };
   return new Client({ paths, pid: process.pid, whenAbsent: { kind: "start", starter } });
 }
 

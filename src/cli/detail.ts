@@ -107,6 +107,12 @@ function stageLines(stages: readonly StageRow[], style: Style, now: number): str
   });
 }
 
+/** The wire says 0 also for a run that ended before any process was started (protocol.md 7); people are not told that. */
+function agentExit({ exit_code: code, stages }: RunDetail): string | null {
+  const nothingRan = stages.length > 0 && stages.every((stage) => stage.state === "pending");
+  return code === null || nothingRan ? null : String(code);
+}
+
 /** `show` of a run; `now` in epoch ms. */
 export function renderRun(value: RunDetail, style: Style, now: number): string {
   const ticket = value.ticket_name === null ? value.ticket : `${value.ticket}  ${value.ticket_name}`;
@@ -118,7 +124,7 @@ export function renderRun(value: RunDetail, style: Style, now: number): string {
       ["branch", value.branch],
       ["worktree", value.worktree],
       ["timeline", timeline(value, now)],
-      ["agent exit", value.exit_code === null ? null : String(value.exit_code)],
+      ["agent exit", agentExit(value)],
       ["reason", value.reason],
     ]),
     ...wipLine(value),

@@ -3,6 +3,7 @@
 import { shortId } from "../core/ids.ts";
 import { formatInstantFull } from "../core/instant.ts";
 import type { EventsPage, FeedEvent, LogEntry, LogsPage } from "../protocol/replies.ts";
+import { quoteWord } from "./quote.ts";
 import { counted } from "./span.ts";
 
 function runName(event: FeedEvent): string {
@@ -48,11 +49,6 @@ export function renderEvents(page: EventsPage, ref: string | null): string[] {
   const lines = page.events.map(renderEvent);
   if (page.next_cursor >= page.latest) return lines;
   return [...lines, `more: sloop events --after ${page.next_cursor}${ref === null ? "" : ` ${quoteWord(ref)}`}`];
-}
-
-/** `text` as a shell would take it for one word. */
-export function quoteWord(text: string): string {
-  return /^[A-Za-z0-9_./:@%+=-]+$/.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function originLabel(entry: LogEntry): string {

@@ -5,12 +5,16 @@ import type { Reply } from "../protocol/envelope.ts";
 import type { ShowReply } from "../protocol/replies.ts";
 import type { Params } from "../protocol/verbs.ts";
 import { checkDeadline, type Deadline, deadlineOf, pauseWithin } from "./deadline.ts";
-import { openSession } from "./operator.ts";
+import { tellNextStep } from "./next.ts";
 import { openProgress, type Progress } from "./progress.ts";
+import { openSession } from "./repository.ts";
 import { usualHistory } from "./request.ts";
 import { refuse, subjectOf } from "./respond.ts";
+import { remark } from "./say.ts";
 import type { Session } from "./session.ts";
 import { feedPauseMs, printEvents, reconnectMs } from "./stream.ts";
+import { visible } from "./style.ts";
+import { errorIsTerminal } from "./terminal.ts";
 
 const usualWaitMs = 3_600_000;
 
@@ -73,21 +77,47 @@ function settledAs(shown: ShowReply): string | null {
   return over && (state === "ready" || state === "held") ? state : null;
 }
 
+/** A word that names nothing is a pattern: right, but seldom meant, and nothing ever ends it. */
+async function tellWhatIsFollowed({ session, ref, quiet }: Following, first: ShowReply): Promise<void> {
+  if (session.json || first.kind !== "matches" || ref === null) return;
+  if (quiet && !errorIsTerminal()) return;
+  const named = `note: no ticket, run or project is named \`${visible(ref)}\`; following `;
+  if (first.tickets.length > 0) {
+    await remark(`${named}every ticket that matches it, until interrupted`);
+    return;
+  }
+  await remark(`${named}tickets that will match it, until interrupted`);
+  await remark("  hint: `sloop list` shows every ticket");
+}
+
+/** The daemon that answered does not any more: it may be replacing itself. */
+async function tellSilence({ session, progress }: Following): Promise<void> {
+  if (session.json || !errorIsTerminal()) return;
+  await progress?.erase();
+  await remark(`note: the daemon does not answer; trying for ${reconnectMs / 1000} s`);
+}
+
+async function end(following: Following, shown: ShowReply, cursor: number): Promise<void> {
+  // The last event of a run is written with its settlement: drain once more after having seen that.
+  await readFeed(following, { after: cursor });
+  await following.progress?.finish(shown);
+  if (!following.quiet) await tellNextStep(following.session, following.client, shown);
+}
+
 async function loop(following: Following, tail: number): Promise<number> {
-  const { ref, deadline, progress } = following;
+  const { client, ref, deadline, progress } = following;
   const first = await ask(following);
   following.begun = true;
-  following.client.startNoMore(reconnectMs);
+  client.startNoMore(reconnectMs, () => tellSilence(following));
   const settles = first.kind === "ticket" || first.kind === "run";
+  await tellWhatIsFollowed(following, first);
   let cursor = await readFeed(following, { tail });
   for (;;) {
     if (settles) {
       const shown = await ask(following);
       const state = settledAs(shown);
       if (state !== null) {
-        // The last event of a run is written with its settlement: drain once more after having seen that.
-        await readFeed(following, { after: cursor });
-        await progress?.finish(shown);
+        await end(following, shown, cursor);
         return state === "merged" ? 0 : 1;
       }
       await progress?.update(shown);

@@ -95,9 +95,14 @@ ${optionLines(rootOptions.filter((option) => option.name !== "all"))}
 \`sloop --help --all\` lists every command; \`sloop help <topic>\` explains one subject.`;
 }
 
+/** A command of two words has a line of its own. */
+function fullRows({ name, summary, actions = [] }: Command): (readonly [string, string])[] {
+  return [[name, summary], ...actions.map((action) => [`${name} ${action.name}`, action.summary] as const)];
+}
+
 function fullHelp(): string {
   const sections = groups.map((group) => {
-    const rows = commands.filter((row) => row.group === group).map((row) => [row.name, row.summary] as const);
+    const rows = commands.filter((row) => row.group === group).flatMap(fullRows);
     return `${group}:\n${table(rows)}`;
   });
   return `sloop - coding agents, scheduled
@@ -112,6 +117,7 @@ ${ticketStates}`;
 
 function startLine(command: Command): string {
   if (command.name === "stop") return "Never starts a daemon.";
+  if (command.name === "doctor") return "Starts no daemon; one that runs is asked for its version.";
   if (command.name === "demo") return "Starts a daemon of its own and stops it again.";
   switch (command.kind) {
     case "operator":

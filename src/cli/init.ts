@@ -1,27 +1,21 @@
 // `sloop init`: makes what is missing of `.agents/sloop` in the current directory, and never changes what is there (cli.md 11).
 
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { SloopError } from "../core/errors.ts";
 import { rawTestCommand, scaffold } from "../parse/templates.ts";
-import { systemCode } from "../system/files.ts";
+import { configFile } from "../system/config-file.ts";
+import { readIfPresent, systemCode } from "../system/files.ts";
 import { currentDirectory } from "./repository.ts";
 import { remark, sayLocal } from "./say.ts";
 import type { Session } from "./session.ts";
 
 const base = ".agents/sloop";
-const directories = ["projects", "tickets", "flows", "prompts"].map((name) => `${base}/${name}`);
-const order = [
-  "config.yaml",
-  "projects",
-  "projects/default.md",
-  "tickets",
-  "flows",
-  "flows/default.yaml",
-  "flows/train.yaml",
-  "prompts",
-  "prompts/review.md",
-].map((name) => `${base}/${name}`);
+/** In the order in which they are made and reported; a slash ends a directory. */
+const entries =
+  "config.yaml projects/ projects/default.md tickets/ flows/ flows/default.yaml flows/train.yaml prompts/ prompts/review.md"
+    .split(" ")
+    .map((name) => `${base}/${name}`);
 
 const byFiles: readonly (readonly [file: string, command: readonly string[]])[] = [
   ["Cargo.toml", ["cargo", "test"]],
@@ -50,7 +44,8 @@ function look(path: string): Found {
 function testCommand(root: string): string[] {
   let written: string[] | null = null;
   try {
-    written = rawTestCommand(readFileSync(join(root, base, "config.yaml"), "utf8"));
+    const bytes = readIfPresent(join(root, base, "config.yaml"));
+    written = bytes === null ? null : rawTestCommand(new TextDecoder().decode(bytes));
   } catch {
     // No configuration yet, or none that can be read: what lies in the directory decides.
   }
@@ -89,18 +84,29 @@ export function scaffoldInto(root: string): Scaffolded {
   const texts = new Map(scaffold(command).map((file) => [file.path, file.text]));
   const created: string[] = [];
   const existing: string[] = [];
-  for (const path of order) {
-    const text = directories.includes(path) ? null : (texts.get(path) ?? "");
+  for (const entry of entries) {
+    const path = entry.replace(/\/$/, "");
+    const text = entry === path ? (texts.get(path) ?? "") : null;
     (make(root, path, text) ? created : existing).push(path);
   }
   return { repository_root: root, created, existing };
 }
 
-function gitWarnings(root: string): string[] {
+/** The nearest directory above `root` that is set up, or null. */
+function setUpAbove(root: string): string | null {
+  for (let at = dirname(root); ; at = dirname(at)) {
+    if (look(join(at, configFile)) === "file") return at;
+    if (dirname(at) === at) return null;
+  }
+}
+
+function warningsOf({ repository_root: root, existing }: Scaffolded): string[] {
   if (look(join(root, ".git")) !== null) return [];
-  return [
-    `${root} is not the top level of a Git work tree, so the daemon will not run here; \`git init\` makes it one`,
-  ];
+  const above = setUpAbove(root);
+  const noGit = `${root} is not the top level of a Git work tree, so the daemon will not run here`;
+  if (above === null) return [`${noGit}; \`git init\` makes it one`];
+  const undo = existing.length === 0 ? `: \`rm -r ${base}\` here undoes this` : "";
+  return [`${noGit}; ${above} is set up already and serves what is typed below it, but not here any more${undo}`];
 }
 
 function initText(done: Scaffolded): string {
@@ -117,7 +123,7 @@ function initText(done: Scaffolded): string {
 /** The command. */
 export async function init(session: Session): Promise<number> {
   const done = scaffoldInto(currentDirectory());
-  const warnings = gitWarnings(done.repository_root);
+  const warnings = warningsOf(done);
   await sayLocal(session.json, warnings.length > 0 ? { ...done, warnings } : done, initText(done));
   if (!session.json) for (const warning of warnings) await remark(`warning: ${warning}`);
   return 0;

@@ -24,7 +24,9 @@ function pathLines(paths: RepositoryPaths): string {
 
 async function realPaths(env: Session["env"]): Promise<string | null> {
   try {
-    return pathLines((await openRepository(currentDirectory(), env)).paths);
+    const repository = await openRepository(currentDirectory(), env);
+    await repository.check();
+    return pathLines(repository.paths);
   } catch {
     // Outside a repository, or in one whose configuration is broken: the general part is all there is to say.
     return null;

@@ -1,9 +1,12 @@
 // argv -> exit code: the CLI's switchboard (cli.md 1, 2). Version and help are answered without loading anything else.
 
-import { parseCommandLine } from "./args.ts";
+import { readAhead } from "./ahead.ts";
+import { parseCommandLine, wantsJson } from "./args.ts";
 import { sayLocal } from "./say.ts";
 import type { Session } from "./session.ts";
 import { version } from "./version.ts";
+
+export { wantsJson };
 
 export type ServeOptions = {
   root: string;
@@ -33,6 +36,7 @@ export async function runCli(program: Program): Promise<number> {
     case "help":
       return await (await import("./local.ts")).sayHelp(parsed.page, parsed.json, program.env);
     case "command":
+      if (parsed.command.kind === "operator") readAhead();
       return await (await import("./run.ts")).runParsed(program, parsed);
   }
 }

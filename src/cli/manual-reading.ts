@@ -26,7 +26,7 @@ resolved in this order, and an exact match always wins over a pattern:
 A pattern always gives a list, also for one ticket or none.
 
 With --follow, events are printed as they happen (20 of history first). Following
-a ticket or a run ends when it is settled, and the exit code says how; the
+a ticket or a run ends with it, and the exit code says how; the
 dashboard, a project or a pattern is followed until interrupted. Inside a run,
 \`sloop show TICKET\` shows the run's own ticket and nothing else.`,
     exits: [
@@ -39,7 +39,7 @@ dashboard, a project or a pattern is followed until interrupted. Inside a run,
       "sloop show -5                   the same, 5 recent tickets",
       "sloop show TICK-12              one ticket, its runs and its text",
       "sloop show TICK-12-r1           one run, stage by stage",
-      "sloop show TICK-12 --follow     watch it until it is settled",
+      "sloop show TICK-12 --follow     watch it until it has ended",
       "sloop show TICK-12 -f -q        only the exit code",
     ],
   },
@@ -54,8 +54,9 @@ dashboard, a project or a pattern is followed until interrupted. Inside a run,
   },
   list: {
     about: `Tickets, newest first, each with its state and the reason it is not running.
-\`blocked\` is a ready ticket that waits for others to be merged; --state ready
-leaves those out.`,
+The states are ready, held, blocked, claimed, merged, failed and needs_review;
+\`blocked\` is a ready ticket that waits for others to be merged, and --state ready
+leaves those out. \`sloop help states\` explains each.`,
     exits: [
       ["0", "listed, also when none match"],
       ["1", "unknown project, no daemon, broken configuration"],
@@ -82,7 +83,7 @@ Nth execution (a stage runs again after a \`return_to\`).`,
     about: `One page of the activity feed: claims, starts, endings. A reference narrows it
 to one ticket, run, project or pattern. With more to read, the last line is the
 command for the next page. --follow streams until interrupted; unlike \`watch\` it
-does not end because something settled.`,
+does not end because something has ended.`,
     exits: [
       ["0", "printed"],
       ["1", "no daemon, broken configuration, refused scope"],
@@ -92,8 +93,8 @@ does not end because something settled.`,
   },
   watch: {
     about: `Streams activity: \`sloop show REF --follow\` with the history of your choice.
-Ends when a watched ticket or run is settled; everything else is watched until
-interrupted.`,
+Ends when a watched ticket or run has ended; everything else, also a pattern that
+nothing matches yet, is watched until interrupted or --timeout.`,
     exits: [
       ["0", "it ended merged"],
       ["1", "it ended any other way; an error while following"],
@@ -102,8 +103,8 @@ interrupted.`,
     examples: ["sloop watch", "sloop watch TICK-12 --tail 0", "sloop watch TICK-12 --timeout 30m"],
   },
   wait: {
-    about: `Blocks until what RUN names is settled, printing nothing: the exit code is the
-outcome. RUN is a run id, an alias, a ticket with at least one run, or a run-id
+    about: `Blocks until what RUN names has ended, printing nothing: the exit code is the
+outcome. RUN is a run id, an alias, a ticket that is queued or has run, or a run-id
 prefix. A ticket is followed through all its runs. On a terminal a progress line
 stands on standard error meanwhile.`,
     exits: [
@@ -116,6 +117,22 @@ stands on standard error meanwhile.`,
       "sloop wait TICK-12-r1 --timeout 2h && git push",
       "sloop wait TICK-12 --timeout 0   look once",
     ],
+  },
+  completions: {
+    about: `Prints a script that completes commands, flags, values and ids in your shell. To
+have it in every new shell:
+
+  bash  echo 'eval "$(sloop completions bash)"' >> ~/.bashrc
+  zsh   echo 'eval "$(sloop completions zsh)"' >> ~/.zshrc    (after compinit)
+  fish  sloop completions fish > ~/.config/fish/completions/sloop.fish
+
+Ids come from the daemon that runs; without one there are none, and none is started.`,
+    exits: [
+      ["0", "printed"],
+      ["1", "standard output could not be written"],
+      ["2", "bad arguments, unknown shell"],
+    ],
+    examples: ['eval "$(sloop completions bash)"', "sloop completions fish | source"],
   },
   help: {
     about: `The long help of a command, or an explanation of one subject. \`sloop help topics\`

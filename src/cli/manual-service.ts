@@ -17,8 +17,9 @@ const worker = [
 export const manualService: Readonly<Record<string, ManualPage>> = {
   daemon: {
     about: `Starts this repository's scheduler, or reports the one that answers: its process,
-socket and log. Most commands start it by themselves. With --foreground this
-process becomes the daemon, in this terminal, until it is stopped.
+socket and log. Most commands start it by themselves; it goes on until \`sloop stop\`, and what it
+runs outlives it. With --foreground this process becomes the daemon, in this
+terminal, until it is stopped.
 
 \`sloop daemon restart\` lets the runs that are going finish all their stages, starts
 nothing new meanwhile, and then becomes the program that stands at its path by now,
@@ -34,12 +35,12 @@ with the same pid: an upgrade, or a changed configuration, takes effect.
   pause: {
     about: "Starts nothing new until `sloop resume`, also after a restart. Runs already going finish.",
     exits: served,
-    examples: ["sloop pause"],
+    examples: ["sloop pause", "sloop pause && sloop show     look at what still runs"],
   },
   resume: {
     about: "Starts runs again after `sloop pause`, and calls off a restart that is pending.",
     exits: served,
-    examples: ["sloop resume"],
+    examples: ["sloop resume", "sloop --json resume | jq .data.restart_cancelled"],
   },
   stop: {
     about: `Shuts the daemon down. Refuses while runs are active, unless --force cancels
@@ -69,13 +70,13 @@ rest stay. Refused while runs are active; --wait tries again until none is.`,
 run was claimed, the worktree and branch, the stage, and what counts as done. May
 be read any number of times.`,
     exits: worker,
-    examples: ["sloop brief"],
+    examples: ["sloop brief", "sloop brief | jq -r .data.ticket.body"],
   },
   note: {
     about: `For an agent inside a run: leaves a remark that people see in \`sloop show PROJECT\`.
 It changes no state. From the first word on, everything is text, flags included.`,
     exits: worker,
-    examples: ["sloop note gift cards are rounded elsewhere"],
+    examples: ["sloop note gift cards are rounded elsewhere", "sloop note 'the suite needs TZ=UTC'"],
   },
   verdict: {
     about: `For an agent in a stage with \`result_check: reported\`, or a reviewer of a panel:

@@ -56,11 +56,25 @@ daemon is stopped and everything is removed. Touches no repository of yours.`,
     exits: changed("both tickets merged", "anything else"),
     examples: ["sloop demo", "sloop demo --keep"],
   },
+  doctor: {
+    about: `Looks for what would stop or spoil a run here: git and who commits, the repository
+(a detached HEAD, hooks, submodules, LFS, a shallow clone, a branch named sloop),
+the configuration and each agent's program, permissions, disk space, the length of
+socket paths, and the version of a daemon that runs. Each finding says why it
+matters and what mends it. Starts nothing and changes nothing; outside a repository
+it checks the machine alone.`,
+    exits: [
+      ["0", "nothing found, or only warnings"],
+      ["1", "an error was found"],
+      ["2", "bad arguments"],
+    ],
+    examples: ["sloop doctor", "sloop --json doctor | jq -r '.data.findings[].fix'"],
+  },
   run: {
     about: `Queues one trigger: for TICKET, for one project, or for whatever is ready. Replies
-at once; a run starts when the gates allow it. Blocked, failed and claimed
-tickets are accepted and wait; held, merged and needs_review ones are refused.
-Tickets are named by exact id here.`,
+at once; a run starts when nothing holds it back, and \`sloop list\` says what does.
+Blocked, failed and claimed tickets are accepted and wait; held, merged and
+needs_review ones are refused. Tickets are named by exact id here.`,
     exits: changed("queued", "no such ticket or project, wrong state, no daemon"),
     examples: [
       "sloop run TICK-12",
@@ -71,25 +85,28 @@ Tickets are named by exact id here.`,
   hold: {
     about: "Keeps a ready ticket from being started until `sloop ready`. TICKET is an exact id.",
     exits: changed("held, or was already", "no such ticket, or it is in another state"),
-    examples: ["sloop hold TICK-12"],
+    examples: ["sloop hold TICK-12", "sloop list --state held       what is held"],
   },
   ready: {
     about: `Releases a held ticket. A trigger is needed too before it runs: \`sloop run\` queues
 one if \`sloop show TICKET\` lists none. TICKET is an exact id.`,
     exits: changed("ready, or was already", "no such ticket, or it is in another state"),
-    examples: ["sloop ready TICK-12"],
+    examples: ["sloop ready TICK-12", "sloop ready TICK-12 && sloop run TICK-12"],
   },
   retry: {
     about: `Puts a failed ticket back to ready and starts its attempt count anew. Queues
 nothing: \`sloop run TICKET\` must follow. TICKET is an exact id.`,
     exits: changed("ready again", "no such ticket, or it has not failed"),
-    examples: ["sloop retry TICK-12 && sloop run TICK-12"],
+    examples: [
+      "sloop logs TICK-12              why it failed, before you try again",
+      "sloop retry TICK-12 && sloop run TICK-12",
+    ],
   },
   cancel: {
     about: `Ends a run: its processes are asked to stop, then killed. Branch, worktree and
 output are kept, the ticket goes back to ready with nothing queued. RUN is an
 alias, a run id or a prefix of one, or a ticket.`,
     exits: changed("being cancelled", "no such run, or it cannot be cancelled now"),
-    examples: ["sloop cancel TICK-12-r1"],
+    examples: ["sloop cancel TICK-12-r1", "sloop cancel TICK-12           its newest run"],
   },
 };

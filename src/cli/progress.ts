@@ -5,8 +5,8 @@ import { formatSpan } from "../core/duration.ts";
 import type { ShowReply } from "../protocol/replies.ts";
 import { writeError } from "./output.ts";
 import { renderStrip } from "./strip.ts";
-import { type Style, visible } from "./style.ts";
-import { errorIsTerminal } from "./terminal.ts";
+import { type Style, visible, visibleDeep } from "./style.ts";
+import { errorIsTerminal, terminalColumns } from "./terminal.ts";
 
 export type Progress = {
   update(shown: ShowReply): Promise<void>;
@@ -42,6 +42,15 @@ function elapsed(subject: Subject, sinceMs: number, now: number): string {
   return formatSpan((subject.endedMs ?? now) - (subject.startedMs ?? sinceMs));
 }
 
+/** One line, cut to the terminal's width: a longer one would be drawn over two and erased from one. The strip gives way first. */
+function oneLine(subject: Subject, time: string): string {
+  const columns = terminalColumns(2) - 1;
+  const room = columns - Bun.stringWidth([subject.name, subject.state, "", time].join("  "));
+  const strip = room > 1 ? Bun.sliceAnsi(subject.strip, 0, room, "…") : "";
+  const parts = [subject.name, subject.state, strip, time].filter((part) => part !== "");
+  return Bun.sliceAnsi(parts.join("  "), 0, columns, "…");
+}
+
 /** A progress line, or nothing at all where standard error is no terminal. `now` gives epoch ms. */
 export function openProgress(style: Style, now: () => number): Progress {
   if (!errorIsTerminal()) return silent;
@@ -49,10 +58,9 @@ export function openProgress(style: Style, now: () => number): Progress {
   const erase = () => writeError(eraseLine);
   return {
     async update(shown) {
-      const subject = subjectOf(shown, style);
+      const subject = subjectOf(visibleDeep(shown), style);
       if (subject === null) return;
-      const parts = [subject.name, subject.state, subject.strip, elapsed(subject, sinceMs, now())];
-      await writeError(`${eraseLine}${visible(parts.filter((part) => part !== "").join("  "))}`);
+      await writeError(`${eraseLine}${oneLine(subject, elapsed(subject, sinceMs, now()))}`);
     },
     erase,
     eraseNow: () => void writeSync(2, eraseLine),

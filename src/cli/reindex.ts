@@ -5,15 +5,17 @@ import { usualTimeouts } from "../client/exchange.ts";
 import type { Reply } from "../protocol/envelope.ts";
 import type { ReindexReply } from "../protocol/replies.ts";
 import { type Deadline, deadlineOf } from "./deadline.ts";
-import { openSession } from "./operator.ts";
+import { openSession } from "./repository.ts";
 import { respond } from "./respond.ts";
 import type { Session } from "./session.ts";
 
 const pauseMs = 2000;
+/** The daemon is heard out for so long even when the time is up: its answer names what is in the way. */
+const leastReplyMs = 1000;
 const usualWaitMs = 3_600_000;
 
 async function ask(client: Client, deadline: Deadline): Promise<Reply<ReindexReply>> {
-  const replyMs = deadline === null ? null : Math.max(1, deadline - performance.now());
+  const replyMs = deadline === null ? null : Math.max(leastReplyMs, deadline - performance.now());
   return await client.call("reindex", {}, { ...usualTimeouts, replyMs });
 }
 

@@ -31,7 +31,7 @@ import { renderProject, renderRun, renderTicket } from "./detail.ts";
 import { renderEvents, renderLogs } from "./feed.ts";
 import { renderRows } from "./rows.ts";
 import { fits, type Shape } from "./shape.ts";
-import { type Style, visible } from "./style.ts";
+import { type Style, visibleDeep } from "./style.ts";
 
 export type View = {
   style: Style;
@@ -159,14 +159,6 @@ const shapes = {
     fields: { events: { each: { fields: { kind: "string", occurred_at_ms: "number", data: { fields: {} } } } } },
   },
 } as const satisfies Record<string, Shape>;
-
-/** The same value with control characters in every string made visible. */
-export function visibleDeep(value: unknown): unknown {
-  if (typeof value === "string") return visible(value);
-  if (Array.isArray(value)) return value.map(visibleDeep);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, visibleDeep(item)]));
-}
 
 type Page = { shape: Shape; render(data: never, view: View): string };
 

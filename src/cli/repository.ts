@@ -1,20 +1,24 @@
 // The repository a command is typed in: its root, the light check of its configuration, its paths, its client (cli.md 8).
 
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { Client, type WhenAbsent } from "../client/client.ts";
 import type { Starter } from "../client/connect.ts";
 import { SloopError } from "../core/errors.ts";
-import type { Loaded } from "../parse/load.ts";
-import { fileSource, readIfPresent } from "../system/files.ts";
-import { findRoot, PathError, type RepositoryPaths, repositoryPaths } from "../system/paths.ts";
-import { startedFrom } from "../system/replace.ts";
-import { quickWorktreeDir } from "./essentials.ts";
+import { configFile } from "../system/config-file.ts";
+import { PathError, type RepositoryPaths, repositoryPaths } from "../system/paths.ts";
+import { findRoot } from "../system/root.ts";
+import { quickBytes } from "./ahead.ts";
+import { quickWorktreeDir, withConfigHint } from "./essentials.ts";
 import type { Session } from "./session.ts";
 
-export type Repository = { root: string; paths: RepositoryPaths };
+export type Repository = {
+  root: string;
+  paths: RepositoryPaths;
+  /** The light check of the configuration, made once however often it is asked for. Throws SloopError `invalid_arguments`. */
+  check(): Promise<void>;
+};
 
-/** The directory the command was typed in. Throws SloopError when it is gone. */
+/** The directory the command was typed in, as the kernel names it: without links. Throws SloopError when it is gone. */
 export function currentDirectory(): string {
   try {
     return process.cwd();
@@ -30,7 +34,10 @@ async function loadParser(): Promise<Parser> {
   return (await import("../parse/config.ts")).parseEssentials;
 }
 
-function worktreeDirBy(parse: Parser, text: string): string | null {
+async function worktreeDirOf(text: string): Promise<string | null> {
+  const quick = quickWorktreeDir(text);
+  if (quick !== null) return quick;
+  const parse = await loadParser();
   try {
     return parse("", text).worktreeDir;
   } catch {
@@ -38,39 +45,25 @@ function worktreeDirBy(parse: Parser, text: string): string | null {
   }
 }
 
-async function rootAbove(directory: string): Promise<string | null> {
-  let unsure = false;
-  const quick = findRoot(directory, (text) => {
-    const found = quickWorktreeDir(text);
-    unsure ||= found === null;
-    return found;
-  });
-  if (!unsure) return quick;
-  const parse = await loadParser();
-  return findRoot(directory, (text) => worktreeDirBy(parse, text));
+async function readConfig(path: string): Promise<Uint8Array> {
+  const quick = await quickBytes(path);
+  if (quick !== null) return quick;
+  const { readIfPresent } = await import("../system/files.ts");
+  try {
+    return readIfPresent(path) ?? new Uint8Array();
+  } catch (error) {
+    throw new SloopError("invalid_arguments", `${path}: cannot be read: ${(error as Error).message}`);
+  }
 }
 
 async function checkEssentials(root: string): Promise<void> {
   const path = join(root, configFile);
-  let bytes: Uint8Array | null;
   try {
-    bytes = readIfPresent(path);
+    const text = new TextDecoder().decode(await readConfig(path));
+    if (quickWorktreeDir(text) === null) (await loadParser())(path, text);
   } catch (error) {
-    throw new SloopError("invalid_arguments", `${path}: cannot be read: ${(error as Error).message}`);
+    throw withConfigHint(error);
   }
-  const text = new TextDecoder().decode(bytes ?? new Uint8Array());
-  if (quickWorktreeDir(text) === null) (await loadParser())(path, text);
-}
-
-const configFile = ".agents/sloop/config.yaml";
-const configHint = "`sloop template config` prints a working one";
-
-/** Adds the template to look at to what a configuration check throws. */
-export function withConfigHint(error: unknown): unknown {
-  if (!(error instanceof SloopError) || error.hint !== null) return error;
-  const flow = /\.agents\/sloop\/flows\//.test(error.message);
-  const hint = flow ? "`sloop template flow` prints a working one" : configHint;
-  return new SloopError(error.code, error.message, { details: error.details, hint });
 }
 
 function pathsOf(root: string, env: Session["env"]): RepositoryPaths {
@@ -82,55 +75,33 @@ function pathsOf(root: string, env: Session["env"]): RepositoryPaths {
   }
 }
 
-/** Finds the repository around `directory`. Throws SloopError `invalid_arguments` when there is none or its config is broken. */
+/** `work` done at the first call; every call gets what came of it. */
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | null = null;
+  return () => {
+    done ??= work();
+    return done;
+  };
+}
+
+/** Finds the repository around `directory`; its configuration is still to be checked. Throws SloopError `invalid_arguments` when there is none. */
 export async function openRepository(directory: string, env: Session["env"]): Promise<Repository> {
-  const root = await rootAbove(directory);
+  const root = await findRoot(directory, worktreeDirOf);
   if (root === null) {
-    const message = `no \`.agents/sloop/config.yaml\` in ${directory} or any directory above it`;
+    const message = `no \`${configFile}\` in ${directory} or any directory above it`;
     throw new SloopError("invalid_arguments", message, { hint: "`sloop init` sets this directory up" });
   }
-  try {
-    await checkEssentials(root);
-  } catch (error) {
-    throw withConfigHint(error);
-  }
-  return { root, paths: pathsOf(root, env) };
-}
-
-/** Loads and checks everything a daemon would; its warnings, one line each. Throws SloopError `invalid_arguments` naming the file. */
-export async function checkConfiguration(root: string, env: Session["env"]): Promise<string[]> {
-  return (await loadConfiguration(root, env)).warnings;
-}
-
-/** The whole configuration and every flow as they are now. Throws as a daemon's start would. */
-export async function loadConfiguration(root: string, env: Session["env"]): Promise<Loaded> {
-  const { loadAll } = await import("../parse/load.ts");
-  try {
-    return loadAll(fileSource, root, env["HOME"] ?? null);
-  } catch (error) {
-    throw withConfigHint(error);
-  }
-}
-
-/** The same, and that there is a repository to work on. */
-export async function checkStart(root: string, env: Session["env"]): Promise<string[]> {
-  const warnings = await checkConfiguration(root, env);
-  if (existsSync(join(root, ".git"))) return warnings;
-  const message = `${root} is not the top level of a Git work tree: it has no \`.git\``;
-  const hint = "`git init` makes it one; in a larger repository, move `.agents` to its top level";
-  throw new SloopError("invalid_arguments", message, { hint });
-}
-
-/** argv of a daemon: by the path we were started from, links kept, which is where a restart looks for its successor. */
-function byPath({ env, self }: Pick<Session, "env" | "self">): readonly string[] {
-  const [executable = "", ...source] = self;
-  return source.length > 0 ? self : [startedFrom(executable, env)];
+  return { root, paths: pathsOf(root, env), check: once(() => checkEssentials(root)) };
 }
 
 /** How a daemon for `root` is started from this session. */
 export function starterFor(root: string, session: Pick<Session, "env" | "self">): Starter {
-  const check = async () => void (await checkStart(root, session.env));
-  return { check, argv: byPath(session), env: session.env };
+  const prepare = async () => {
+    const { checkStart, programByPath } = await import("./configuration.ts");
+    checkStart(root, session.env);
+    return programByPath(session);
+  };
+  return { prepare, env: session.env };
 }
 
 /** A client that starts a daemon when none answers. */
@@ -140,5 +111,10 @@ export function clientFor(repository: Repository, session: Pick<Session, "env" |
 
 /** A client with a policy of its own for when nobody answers. */
 export function openClient(repository: Repository, whenAbsent: WhenAbsent): Client {
-  return new Client({ paths: repository.paths, pid: process.pid, whenAbsent });
+  return new Client({ paths: repository.paths, pid: process.pid, whenAbsent, check: repository.check });
+}
+
+/** Finds the repository and its daemon, starting one if need be. */
+export async function openSession(session: Session): Promise<Client> {
+  return clientFor(await openRepository(currentDirectory(), session.env), session);
 }

@@ -3,9 +3,7 @@
 import type { Client } from "../client/client.ts";
 import type { Failure, Reply } from "../protocol/envelope.ts";
 import type { Verb } from "../protocol/verbs.ts";
-import { sayFailure } from "./failure.ts";
-import { hintFor, nearHint } from "./hint.ts";
-import { renderReply, type View } from "./render.ts";
+import type { View } from "./render.ts";
 import { say, sayJson } from "./say.ts";
 import { type Session, viewOf } from "./session.ts";
 
@@ -19,6 +17,7 @@ export function subjectOf(session: Session): string | null {
 
 async function hintOf(session: Session, client: Client, verb: Verb, reply: Failure): Promise<string | null> {
   if (session.json) return null;
+  const { hintFor, nearHint } = await import("./hint.ts");
   const subject = subjectOf(session);
   if (reply.error.code !== "not_found" || subject === null || verb === "post") {
     return hintFor(verb, subject, reply.error);
@@ -35,6 +34,7 @@ async function hintOf(session: Session, client: Client, verb: Verb, reply: Failu
 
 /** Prints a refusal; the exit code is 1, or 2 where the daemon refused what `show` was given. */
 export async function refuse(session: Session, client: Client, verb: Verb, reply: Failure): Promise<number> {
+  const { sayFailure } = await import("./failure.ts");
   await sayFailure(reply, session.json, await hintOf(session, client, verb, reply));
   return reply.error.code === "invalid_arguments" && refusedIsUsage.has(session.name) ? 2 : 1;
 }
@@ -46,8 +46,13 @@ export async function print(
   reply: Reply & { ok: true },
   view: Partial<View> = {},
 ): Promise<void> {
-  if (session.json) await sayJson({ id: reply.id, ok: true, data: reply.data });
-  else await say(renderReply(verb, reply.data, viewOf(session, view)));
+  if (session.json) {
+    await sayJson({ id: reply.id, ok: true, data: reply.data });
+    return;
+  }
+  // Programs do not wait for the pages that only people read.
+  const { renderReply } = await import("./render.ts");
+  await say(renderReply(verb, reply.data, viewOf(session, view)));
 }
 
 /** Prints `reply` or the refusal, and gives the exit code. */

@@ -1,10 +1,11 @@
 // A parsed command -> its exit code: which of the command families runs it, loaded when it is needed.
 
-import { openClock } from "../system/clock.ts";
+import type { Clock } from "../system/clock.ts";
 import type { Parsed } from "./args.ts";
 import type { Command } from "./command.ts";
+import { inWorker, refuseInWorker } from "./inside.ts";
 import type { Program } from "./main.ts";
-import { checkStart, currentDirectory, openRepository } from "./repository.ts";
+import { currentDirectory, openRepository } from "./repository.ts";
 import type { Session } from "./session.ts";
 import { chooseStyle } from "./style.ts";
 import { outIsTerminal } from "./terminal.ts";
@@ -13,9 +14,8 @@ import { version } from "./version.ts";
 /** `daemon --foreground`: the same checks as before any start, then this process is the daemon. */
 async function foreground(program: Program, session: Session): Promise<number> {
   const { root } = await openRepository(currentDirectory(), session.env);
-  const warnings = await checkStart(root, session.env);
-  const { warn } = await import("./operator.ts");
-  await warn(session, warnings);
+  const { checkStart, warn } = await import("./configuration.ts");
+  await warn(session, checkStart(root, session.env));
   const { env, executable } = program;
   return await program.serve({ root, env, version, executable });
 }
@@ -32,14 +32,16 @@ async function runFollower(session: Session): Promise<number> {
 async function runLocal(session: Session): Promise<number> {
   if (session.name === "init") return await (await import("./init.ts")).init(session);
   if (session.name === "demo") return await (await import("./demo.ts")).demo(session);
+  if (session.name === "doctor") return await (await import("./doctor.ts")).doctor(session);
+  if (session.name === "completions") return await (await import("./completions.ts")).completions(session);
+  if (session.name === "completions refs") return await (await import("./completions.ts")).completionRefs(session);
   return await (await import("./local.ts")).template(session);
 }
 
 async function runOperator(program: Program, session: Session): Promise<number> {
-  const worker = await import("./worker.ts");
-  if (worker.inWorker(session.env)) {
-    worker.refuseInWorker(session);
-    return await worker.runWorker(session);
+  if (inWorker(session.env)) {
+    refuseInWorker(session);
+    return await (await import("./worker.ts")).runWorker(session);
   }
   if (session.values.switches.has("foreground") && session.values.words.length === 0)
     return await foreground(program, session);
@@ -63,12 +65,18 @@ async function runCommand(program: Program, command: Command, session: Session):
   }
 }
 
+/** The system's clock, unless a test steers it. */
+async function clockOf(env: Session["env"]): Promise<Clock> {
+  if (env["SLOOP_TEST_CLOCK_PATH"] === undefined) return { now: () => Date.now() };
+  return (await import("../system/clock.ts")).openClock(env);
+}
+
 /** Runs a command in the session its command line asks for. */
 export async function runParsed(program: Program, parsed: Parsed & { kind: "command" }): Promise<number> {
   const { command, values, json } = parsed;
   const noColor = program.env["NO_COLOR"] !== undefined;
-  const style = chooseStyle({ flag: parsed.colour, noColor, terminal: outIsTerminal() });
-  const clock = openClock(program.env);
+  const style = chooseStyle({ flag: parsed.colour, noColor, terminal: !json && outIsTerminal() });
+  const clock = await clockOf(program.env);
   const session: Session = { name: command.name, values, json, style, env: program.env, clock, self: program.self };
   return await runCommand(program, command, session);
 }

@@ -1,6 +1,8 @@
 // What the CLI says: text, JSON lines, remarks, and the envelopes it makes itself.
 
 import { writeError, writeOut } from "./output.ts";
+import type { Session } from "./session.ts";
+import { errorIsTerminal } from "./terminal.ts";
 
 /** Prints text with one newline behind it; nothing for the empty text. */
 export async function say(text: string): Promise<void> {
@@ -21,4 +23,10 @@ export async function remark(text: string): Promise<void> {
 export async function sayLocal(json: boolean, data: unknown, text: string): Promise<void> {
   if (json) await sayJson({ id: null, ok: true, data });
   else await say(text);
+}
+
+/** After a command that made a ticket ready and queued nothing: a person is told so. */
+export async function tellNothingQueued(session: Session, ticket: string): Promise<void> {
+  if (session.json || !errorIsTerminal()) return;
+  await remark(`note: nothing is queued yet; \`sloop run ${ticket}\` queues it`);
 }

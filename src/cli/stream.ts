@@ -4,12 +4,12 @@ import type { EventsPage, LogsPage } from "../protocol/replies.ts";
 import type { Params } from "../protocol/verbs.ts";
 import { checkDeadline, type Deadline, deadlineOf, pauseWithin } from "./deadline.ts";
 import { renderEvent } from "./feed.ts";
-import { openSession } from "./operator.ts";
-import { visibleDeep } from "./render.ts";
+import { openSession } from "./repository.ts";
 import { eventsArgs, logsArgs } from "./request.ts";
 import { print, refuse, subjectOf } from "./respond.ts";
 import { say, sayJson } from "./say.ts";
 import type { Session } from "./session.ts";
+import { visibleDeep } from "./style.ts";
 import { outIsTerminal } from "./terminal.ts";
 
 /** Between two looks at the feed, or at a log, once caught up. */
@@ -22,7 +22,7 @@ export const reconnectMs = 10_000;
 export async function printEvents(session: Session, page: EventsPage): Promise<void> {
   for (const event of page.events) {
     if (session.json) await sayJson(event);
-    else await say(renderEvent(outIsTerminal() ? (visibleDeep(event) as typeof event) : event));
+    else await say(renderEvent(outIsTerminal() ? visibleDeep(event) : event));
   }
 }
 

@@ -35,10 +35,19 @@ export function paintState(style: Style, state: string): string {
   return tone === undefined ? state : style.paint(tone, state);
 }
 
-/** Control characters other than tab and newline shown as `\x1b`: for text of agents and tickets on a terminal. */
+/** Control characters other than tab and newline, 8-bit ones too, shown as `\x1b`: for text of agents and tickets on a terminal. */
 export function visible(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
-  return text.replace(/[\x00-\x08\x0b-\x1f\x7f]/g, (character) => {
+  return text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, (character) => {
     return `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
   });
+}
+
+/** The same value with control characters in every string made visible. */
+export function visibleDeep<T>(value: T): T;
+export function visibleDeep(value: unknown): unknown {
+  if (typeof value === "string") return visible(value);
+  if (Array.isArray(value)) return value.map((item: unknown) => visibleDeep(item));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, visibleDeep(item)]));
 }

@@ -30,7 +30,7 @@ Files stand in .agents/sloop/flows; a ticket names its flow, else \`default\` is
 
 const triggers = `A ticket runs when it is ready and a trigger asks for it.
 
-  sloop post FILE            queued for as soon as the gates allow (--auto)
+  sloop post FILE            queued, to run as soon as nothing holds it back (--auto)
   sloop post FILE --at 03:00 not before the next local 03:00
   sloop post FILE --manual   registered, nothing queued
   sloop post FILE --hold     registered and held
@@ -39,8 +39,9 @@ const triggers = `A ticket runs when it is ready and a trigger asks for it.
   sloop run --every 2h       again and again
   sloop run --overnight      at the next opening of the running hours
 
-Gates: pause, blockers, running hours, free slots, a cooling target, free disk
-space. \`sloop list\` says for each ticket what it waits for.`;
+What can hold a run back: \`sloop pause\`, tickets that must be merged before, running
+hours, no free slot, an agent that hit its usage limit, a full disk. \`sloop list\`
+says for each ticket what it waits for.`;
 
 export const ticketStates = `  ready         Can run once nothing blocks it; a trigger is needed too (\`sloop run\`).
   held          Kept from running; \`sloop ready\` releases it.
@@ -66,8 +67,9 @@ const refs = `What may stand where a command takes a reference:
   api               a project id (show, watch, events)
   logging, 'log.*'  a pattern over ticket ids and names (show, watch, events)
 
-logs, wait and cancel want a run: a ticket there means its newest run. run, hold,
-ready and retry want an exact ticket id.`;
+logs and cancel want a run: a ticket there means its newest run. wait wants one, too,
+and follows a ticket through all its runs. run, hold, ready and retry want an exact
+ticket id.`;
 
 const exitCodes = `  0    done; or what was followed ended merged
   1    refused or failed: daemon, run's socket, configuration, file, output;
@@ -76,9 +78,28 @@ const exitCodes = `  0    done; or what was followed ended merged
   130  interrupted (SIGINT)
   143  terminated (SIGTERM)
 
+By command, where 2 is also bad arguments for every one:
+
+  init                   0 set up, or already there; 1 something is in the way
+  template, completions  0 printed; 1 output failed; 2 unknown kind or shell
+  demo                   0 both tickets merged; 1 anything else
+  doctor                 0 found no error; 1 found one or more
+  daemon, post, run, retry, hold, ready, cancel, pause, resume, list, logs, events,
+  reindex                0 done; 1 any refusal, no daemon, broken configuration
+  daemon --foreground    0 stopped, or another one serves already; 1 could not serve
+  stop                   0 stopping, or none was running; 1 refused: runs are active
+  show, status           0 shown, also without a match; 1 no daemon, broken
+                         configuration; 2 a bad pattern, an ambiguous prefix
+  show -f, watch         0 merged; 1 ended any other way; 2 refused as above, time ran out
+  wait                   0 merged; 1 ended any other way, unknown run; 2 time ran out
+  logs --follow          0 the run is over, whatever its outcome; 1 refused; 2 time ran out
+  events --follow        1 refused; 2 time ran out
+  reindex --wait         0 rebuilt; 1 refused, also when the time was up
+  brief, note, verdict   0 accepted; 1 refused, not inside a run, socket gone
+  show inside a run      0 shown; 1 refused; 2 --follow was given
+
 \`sloop wait\` and \`sloop show -f\` exit 0 only for merged, so they gate a CI job.
-\`sloop logs --follow\` exits 0 whatever the run's outcome was. \`sloop stop\` exits 0
-also when no daemon was running. These codes are never renumbered.`;
+These codes are never renumbered.`;
 
 const env = `Read:
   HOME, XDG_STATE_HOME         where state is kept

@@ -3,36 +3,11 @@
 import { parseReply } from "../client/client.ts";
 import { type Exchange, exchange } from "../client/exchange.ts";
 import { SloopError } from "../core/errors.ts";
-import { findCommand } from "./commands.ts";
+import { isSet } from "./inside.ts";
 import { writeError, writeOut } from "./output.ts";
-import { Refusal, usageError } from "./refusal.ts";
+import { Refusal } from "./refusal.ts";
 import { showArgs, verdictArgs } from "./request.ts";
 import type { Session } from "./session.ts";
-
-const workerCommands = ["brief", "show", "note", "verdict"] as const;
-
-function set(value: string | undefined): value is string {
-  return value !== undefined && value !== "";
-}
-
-/** Whether a run's variables are set, even one of the two: then nothing here may act as the operator. */
-export function inWorker(env: Session["env"]): boolean {
-  return set(env["SLOOP_SOCKET"]) || set(env["SLOOP_TOKEN"]);
-}
-
-/** Refuses what an agent may not do. Throws a usage error for followers, else `unauthorized` (exit 1). */
-export function refuseInWorker(session: Session): void {
-  const following = session.values.switches.has("follow") || session.name === "watch" || session.name === "wait";
-  if (following) {
-    const what = session.name === "show" ? "`--follow`" : `\`sloop ${session.name}\``;
-    throw usageError(`${what} is not available inside a run`, findCommand(session.name));
-  }
-  if (session.name === "show" || session.name === "status") return;
-  const list = workerCommands.map((name) => `\`sloop ${name}\``).join(", ");
-  throw new SloopError("unauthorized", `\`sloop ${session.name}\` is not available inside a run`, {
-    hint: `inside a run there are ${list}`,
-  });
-}
 
 function requestOf(session: Session): { verb: string; args: Record<string, unknown> } {
   switch (session.name) {
@@ -49,7 +24,7 @@ function requestOf(session: Session): { verb: string; args: Record<string, unkno
 
 function credentials(session: Session): { socket: string; token: string } {
   const { SLOOP_SOCKET: socket, SLOOP_TOKEN: token } = session.env;
-  if (set(socket) && set(token)) return { socket, token };
+  if (isSet(socket) && isSet(token)) return { socket, token };
   throw new SloopError(
     "unauthorized",
     `\`sloop ${session.name}\` needs SLOOP_SOCKET and SLOOP_TOKEN, which a run's agent is given`,

@@ -7,9 +7,8 @@ import { type Exchange, exchange, type Timeouts } from "./exchange.ts";
 
 /** How a daemon is started; called only when none answers. */
 export type Starter = {
-  /** Refuses (throws) what a daemon would refuse; nothing has been created then. */
-  check(): void | Promise<void>;
-  argv: readonly string[];
+  /** argv of the program to be started. Refuses (throws) what a daemon would refuse; nothing has been created then. */
+  prepare(): readonly string[] | Promise<readonly string[]>;
   env: Readonly<Record<string, string | undefined>>;
   /** Told the pid of what was started, before it is known whether it will serve. */
   onStart?(pid: number): void;
@@ -42,12 +41,17 @@ async function liveIdentity(paths: RepositoryPaths): Promise<DaemonIdentity | nu
 }
 
 /** Asks whoever answers: the socket where it belongs, else the one a live daemon says it has. Starts nothing. */
-export async function ask(paths: RepositoryPaths, line: string, timeouts: Timeouts): Promise<Exchange> {
-  const usual = await exchange(paths.operatorSocket, line, timeouts);
+export async function ask(
+  paths: RepositoryPaths,
+  line: string,
+  timeouts: Timeouts,
+  onSent?: () => void,
+): Promise<Exchange> {
+  const usual = await exchange(paths.operatorSocket, line, timeouts, onSent);
   if (usual.kind !== "absent") return usual;
   const identity = await liveIdentity(paths);
   if (identity === null || identity.socket === paths.operatorSocket) return usual;
-  const named = await exchange(identity.socket, line, timeouts);
+  const named = await exchange(identity.socket, line, timeouts, onSent);
   return named.kind === "absent" ? usual : named;
 }
 
@@ -75,7 +79,7 @@ async function waitForLeaving(paths: RepositoryPaths, request: () => Promise<Exc
 
 /**
  * Starts a daemon and asks it until it answers, for at most 5 s. Throws SloopError `daemon_unavailable` when the child could
- * not start or ended with an error, and what `check` throws.
+ * not start or ended with an error, and what `prepare` throws.
  */
 export async function startAndAsk(
   paths: RepositoryPaths,
@@ -84,8 +88,7 @@ export async function startAndAsk(
 ): Promise<Exchange> {
   const back = await waitForLeaving(paths, request);
   if (back !== null) return back;
-  await starter.check();
-  const child = await spawnDaemon(paths, starter);
+  const child = await spawnDaemon(paths, starter, await starter.prepare());
   starter.onStart?.(child.pid);
   const failed = () => (child.exitCode() ?? 0) !== 0;
   const result = await askUntil(request, startLimitMs, failed);
@@ -100,19 +103,19 @@ export async function startAndAsk(
   return result;
 }
 
-async function spawnDaemon(paths: RepositoryPaths, starter: Starter) {
+async function spawnDaemon(paths: RepositoryPaths, starter: Starter, argv: readonly string[]) {
   const [{ startDetached }, { childEnvironment }] = await Promise.all([
     import("../system/detached.ts"),
     import("../system/environment.ts"),
   ]);
   try {
-    return startDetached([...starter.argv, "daemon", "--foreground"], {
+    return startDetached([...argv, "daemon", "--foreground"], {
       cwd: paths.root,
       env: childEnvironment(starter.env, { remove: runVariables }),
       stderrPath: paths.stderrLog,
     });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new SloopError("daemon_unavailable", `cannot start ${starter.argv[0]}: ${why}`);
+    throw new SloopError("daemon_unavailable", `cannot start ${argv[0]}: ${why}`);
   }
 }

@@ -1,9 +1,9 @@
 // One request line out, one reply line back, over a connection of its own (cli.md 10.1 step 3).
 
 import type { Socket } from "bun";
-import { systemCode } from "../system/files.ts";
+import { systemCode } from "../system/code.ts";
+import { connectUnix } from "../system/connect.ts";
 import { LineReader, LineWriter } from "../system/lines.ts";
-import { connectUnix } from "../system/socket.ts";
 
 /** Replies outgrow the 1 MiB of a request: a list of all tickets does. */
 export const replyLimitBytes = 64 * 1_048_576;
@@ -65,8 +65,13 @@ async function connectPatiently(path: string, waiting: Waiting, deadline: number
   }
 }
 
-/** Sends `line` to the socket at `path` and reads the first line back. Never rejects. */
-export function exchange(path: string, line: string, timeouts: Timeouts = usualTimeouts): Promise<Exchange> {
+/** Sends `line` to the socket at `path` and reads the first line back; `onSent` is called once it is out. Never rejects. */
+export function exchange(
+  path: string,
+  line: string,
+  timeouts: Timeouts = usualTimeouts,
+  onSent: () => void = () => {},
+): Promise<Exchange> {
   return new Promise((resolve) => {
     let socket: Socket<undefined> | null = null;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -93,6 +98,7 @@ export function exchange(path: string, line: string, timeouts: Timeouts = usualT
         }
         socket = opened;
         limitTo(timeouts.replyMs, "the reply");
+        onSent();
       },
       (error: unknown) =>
         settle({ kind: "absent", problem: describe(path, error), stale: systemCode(error) === "ECONNREFUSED" }),

@@ -1,7 +1,6 @@
-// Where things live: the repository's root, its key, its state, its sockets (cli.md 8 and 9).
+// Where things live: a repository's key, its state, its sockets (cli.md 9). Pure.
 
-import { readFileSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, isAbsolute, join, resolve } from "node:path";
+import { basename, isAbsolute, join } from "node:path";
 import { contentHash } from "../core/hash.ts";
 
 /** The operating system leaves no place for something; the message names it. */
@@ -14,46 +13,6 @@ export class PathError extends Error {
 
 /** The longest socket path in bytes: 104 on macOS with the final NUL, 108 on Linux; one budget for both. */
 export const socketPathLimit = 103;
-
-const configFile = ".agents/sloop/config.yaml";
-const defaultWorktreeDir = ".worktrees";
-
-function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
-}
-
-function ancestors(directory: string): string[] {
-  const found = [directory];
-  for (let at = directory; dirname(at) !== at; at = dirname(at)) found.push(dirname(at));
-  return found;
-}
-
-/**
- * The nearest directory at or above `startDirectory` that holds the config file and is no run worktree of a farther one; null without one.
- * `worktreeDirOf` reads `worktree_dir` out of a config's text, null when it is not there or not readable.
- */
-export function findRoot(startDirectory: string, worktreeDirOf: (configText: string) => string | null): string | null {
-  const candidates = ancestors(realpathSync(startDirectory)).filter((at) => isFile(join(at, configFile)));
-  const isRunWorktree = (candidate: string, farther: string[]) =>
-    isFile(join(candidate, ".git")) &&
-    farther.some((at) => {
-      const worktreeDir = worktreeDirOf(readText(join(at, configFile))) ?? defaultWorktreeDir;
-      return resolve(at, worktreeDir) === dirname(candidate);
-    });
-  return candidates.find((candidate, index) => !isRunWorktree(candidate, candidates.slice(index + 1))) ?? null;
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-}
 
 export type RepositoryPaths = {
   root: string;
@@ -89,12 +48,8 @@ function absolute(value: string | undefined): string | null {
 }
 
 function safeName(root: string): string {
-  const first = Array.from(basename(root)).slice(0, 32);
-  const name = first
-    .map((point) => (/^[A-Za-z0-9_-]$/.test(point) ? point : "-"))
-    .join("")
-    .replace(/-+/g, "-")
-    .replace(/^-|-$/g, "");
+  const first = Array.from(basename(root)).slice(0, 32).join("");
+  const name = first.replace(/[^A-Za-z0-9_]+/g, "-").replace(/^-|-$/g, "");
   return name === "" ? "repository" : name;
 }
 

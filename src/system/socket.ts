@@ -2,8 +2,12 @@
 
 import { lstatSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Socket, SocketHandler } from "bun";
-import { removeIfPresent, systemCode } from "./files.ts";
+import type { SocketHandler } from "bun";
+import { systemCode } from "./code.ts";
+import { connectUnix } from "./connect.ts";
+import { removeIfPresent } from "./files.ts";
+
+export { connectUnix };
 
 export type ListeningSocket = {
   /** Closes every connection and removes the socket file if it is still ours. */
@@ -82,11 +86,6 @@ export function listenPrivate<Data>(
     present,
     retire: () => listener.stop(false),
   };
-}
-
-/** Connects to the socket at `path`. Rejects with the system's error (`ENOENT`, `ECONNREFUSED`) when nobody listens. */
-export function connectUnix<Data = undefined>(path: string, handlers: SocketHandler<Data>): Promise<Socket<Data>> {
-  return Bun.connect<Data>({ unix: path, socket: handlers });
 }
 
 /** Whether somebody listens on `path` now. */

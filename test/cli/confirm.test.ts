@@ -1,7 +1,8 @@
 // Confirmations, events and captured output as text.
 
 import { expect, test } from "bun:test";
-import { quoteWord, renderEvent, renderEvents, renderLogs } from "../../src/cli/feed.ts";
+import { renderEvent, renderEvents, renderLogs } from "../../src/cli/feed.ts";
+import { quoteWord } from "../../src/cli/quote.ts";
 import { renderReply, type View } from "../../src/cli/render.ts";
 import { plain } from "../../src/cli/style.ts";
 import type { FeedEvent, LogsPage } from "../../src/protocol/replies.ts";
@@ -87,7 +88,7 @@ test.each([
   [
     "run",
     { trigger: { id: "TR3", kind: "every", state: "queued", interval_ms: 1_800_000, eligible_at_ms: at("15:00") } },
-    "trigger TR3 queued (every, every 30m, due 08-02 15:00)",
+    "trigger TR3 queued (every, due 08-02 15:00, every 30m)",
   ],
   [
     "run",

@@ -1,9 +1,9 @@
 // `sloop demo`: both tickets merged, and nothing left behind, however it ends.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { bin } from "../support/bin.ts";
+import { bin, command } from "../support/bin.ts";
 import { openPty } from "../support/pty.ts";
 import { newWorld, processesIn, type World } from "../support/repo.ts";
 import { until } from "../support/until.ts";
@@ -71,6 +71,25 @@ test("--json says where and how it ended; --keep leaves it to be looked at", asy
   expect(demoProcesses(world)).toEqual([]);
   const greet = Bun.spawnSync(["sh", join(data.directory, "project/greet.sh"), "Ada"]);
   expect(greet.stdout.toString()).toBe("hello, Ada\n");
+});
+
+test("what --keep leaves can be gone on with as the text says", async () => {
+  await using world = await place();
+  const ran = await world.sloop(["demo", "--keep"]);
+  expect(ran).toMatchObject({ code: 0, stderr: "" });
+  const text = ran.stdout.slice(ran.stdout.indexOf("left in place: "));
+  const typed = [...text.matchAll(/^ {2}(.*)$/gm)].map(([, line]) => line!);
+  expect(typed).toHaveLength(4);
+  const [last = ""] = typed.splice(-1);
+  const folder = join(world.dir, "bin");
+  mkdirSync(folder);
+  symlinkSync(await bin(), join(folder, "sloop"));
+  const env = { ...world.env, PATH: `${folder}:${process.env["PATH"]}` };
+  const shown = await command(["sh", "-e", "-c", [...typed, "sloop list", last].join("\n")], { env });
+  expect(shown).toMatchObject({ code: 0, stderr: "" });
+  expect(shown.stdout).toContain("TICK-2  merged  Greet by name\nTICK-1  merged  Greet the world\ndaemon stopping");
+  await until(() => demoProcesses(world).length === 0, "the kept world's daemon to end");
+  expect(existsSync(text.split("\n")[0]!.slice("left in place: ".length))).toBe(false);
 });
 
 test("a terminal sees two lines that change in place", async () => {

@@ -33,6 +33,14 @@ test("full help: every command, every state", async () => {
     expect(full.stdout).toContain(`\n  ${state} `);
   }
   expect(full.stdout).toContain("Terminal: the run could not be merged; inspect manually.");
+  for (const line of [
+    "  completions  shell completion script",
+    "  daemon restart  finish runs, then reload the binary",
+    "  doctor    find what would stop a run here",
+    "  reindex         rebuild state from files and Git",
+  ]) {
+    expect(full.stdout).toContain(`\n${line}\n`);
+  }
   expect((await run("help", "--all")).stdout).toBe(full.stdout);
   expect((await run("--all", "--help")).stdout).toBe(full.stdout);
 });
@@ -75,6 +83,14 @@ test("every command and topic has a page", async () => {
       empty: false,
     });
   });
+  for (const [index, { stdout }] of pages.entries()) {
+    if (topics.includes(names[index]!)) continue;
+    const examples = /\nExamples:\n((?: {2}.*\n)+)$/.exec(stdout)?.[1] ?? "";
+    expect({ name: names[index], enough: examples.split("\n").length > 2 }).toEqual({
+      name: names[index],
+      enough: true,
+    });
+  }
   const unknown = await run("help", "stats");
   expect(unknown).toMatchObject({ code: 2, stdout: "" });
   expect(unknown.stderr).toContain("did you mean `states`");

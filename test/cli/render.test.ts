@@ -326,3 +326,12 @@ test.each([
 ] as const)("%s in an unknown shape is printed whole: %j", (verb, data) => {
   expect(renderReply(verb, data, view)).toBe(JSON.stringify(data, null, 2));
 });
+
+test("a run that ended before anything ran had no agent that exited", () => {
+  const stages = ["build", "merge"].map((name) => stage(name, "pending"));
+  const text = renderReply("show", { kind: "run", ref: "x", value: { ...runDetail, stages } }, view);
+  expect(text).not.toContain("agent exit");
+  expect(renderReply("show", { kind: "run", ref: "x", value: { ...runDetail, stages: [] } }, view)).toContain(
+    "\nagent exit: 0\n",
+  );
+});

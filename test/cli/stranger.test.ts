@@ -96,11 +96,11 @@ test("a followed feed that ends in an error is exit 1, also for a refused refere
   expect(await facing(answer, "show", "x", "--follow")).toMatchObject({
     code: 1,
     stdout: "",
-    stderr:
-      "error (invalid_arguments): ambiguous now\n  hint: `sloop help refs` says what a reference may be\n".replace(
-        /\n {2}hint.*\n/,
-        "\n",
-      ),
+    stderr: [
+      "note: no ticket, run or project is named `x`; following tickets that will match it, until interrupted",
+      "  hint: `sloop list` shows every ticket",
+      "error (invalid_arguments): ambiguous now\n",
+    ].join("\n"),
   });
 });
 

@@ -2,6 +2,7 @@
 
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { commands } from "../../src/cli/commands.ts";
 import { commandTip, editDistance, jaro, likelyTip, similarNames } from "../../src/cli/suggest.ts";
 
 const word = fc.string({ maxLength: 12 });
@@ -56,4 +57,22 @@ test("other tools' words win over likeness; nothing alike gives no tip", () => {
   expect(commandTip("ps", ["post", "show"])).toStartWith("`ps` is not a command; did you mean `show` or `list`?");
   expect(commandTip("start", ["status"])).toContain("run `sloop run`");
   expect(likelyTip("zzzzzz", ["show", "list"])).toBeNull();
+});
+
+test.each([
+  ["statsu", "status"],
+  ["stauts", "status"],
+  ["stat", "status"],
+  ["wacth", "watch"],
+  ["watc", "watch"],
+  ["wiat", "wait"],
+  ["wat", "wait"],
+  ["lst", "list"],
+  ["lists", "list"],
+  ["evnets", "events"],
+  ["complete", "completions"],
+  ["docter", "doctor"],
+])("`%s` is a near miss of `%s`, which the tip names first", (typed, meant) => {
+  const names = commands.map(({ name }) => name);
+  expect(commandTip(typed, names)).toStartWith(`did you mean \`${meant}\``);
 });

@@ -160,7 +160,11 @@ test.each([
 
 /** A starter whose "daemon" is a shell script; `$LINK` is what it can link its socket from. */
 function starter(place: Place, script: string, check: () => void = () => {}): WhenAbsent {
-  return { kind: "start", starter: { argv: ["sh", "-c", script, "sh"], env: place.env, check } };
+  const prepare = () => {
+    check();
+    return ["sh", "-c", script, "sh"];
+  };
+  return { kind: "start", starter: { env: place.env, prepare } };
 }
 
 test("a start: own session, the run's variables dropped, errors in the file, asked until it answers", async () => {

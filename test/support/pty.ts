@@ -3,6 +3,8 @@
 import { bin, type RunOptions } from "./bin.ts";
 import { until } from "./until.ts";
 
+export type PtyOptions = RunOptions & { columns?: number };
+
 export type PtyRun = {
   /** Everything the terminal has shown so far, escapes included. */
   text(): string;
@@ -12,13 +14,13 @@ export type PtyRun = {
   exited: Promise<number>;
 };
 
-/** Starts `args` of the binary with all three streams on a terminal of 100 columns. Ends with the process. */
-export async function openPty(args: string[], options: RunOptions = {}): Promise<PtyRun> {
+/** Starts `args` of the binary with all three streams on a terminal, of 100 columns unless told. Ends with the process. */
+export async function openPty(args: string[], options: PtyOptions = {}): Promise<PtyRun> {
   return openPtyCommand([await bin(), ...args], options);
 }
 
 /** The same for any command. */
-export function openPtyCommand(argv: string[], options: RunOptions = {}): PtyRun {
+export function openPtyCommand(argv: string[], options: PtyOptions = {}): PtyRun {
   let text = "";
   const decoder = new TextDecoder();
   const env: Record<string, string> = {};
@@ -31,7 +33,7 @@ export function openPtyCommand(argv: string[], options: RunOptions = {}): PtyRun
     timeout: options.timeoutMs ?? 60_000,
     killSignal: "SIGKILL",
     terminal: {
-      cols: 100,
+      cols: options.columns ?? 100,
       rows: 30,
       data(_terminal, bytes) {
         text += decoder.decode(bytes, { stream: true });

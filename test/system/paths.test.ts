@@ -1,12 +1,8 @@
-// Where things live: the root, the key, the sockets.
+// Where things live: the key, the sockets.
 
 import { expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
 import {
   channelSocket,
-  findRoot,
   outputLog,
   PathError,
   type PathsInput,
@@ -20,19 +16,6 @@ const runId = "3f2a9c1b7d4e5061a2b3c4d5e6f70819";
 function input(changes: Partial<PathsInput> = {}): PathsInput {
   return { root: "/srv/one/my project", env: { HOME: "/home/ana" }, uid: 1000, platform: "linux", ...changes };
 }
-
-function scratch(): { dir: string } & Disposable {
-  const dir = realpathSync(mkdtempSync(join(tmpdir(), "sloop-paths-")));
-  return { dir, [Symbol.dispose]: () => rmSync(dir, { recursive: true, force: true }) };
-}
-
-function configure(root: string, text = "version: 1\n"): string {
-  mkdirSync(join(root, ".agents/sloop"), { recursive: true });
-  writeFileSync(join(root, ".agents/sloop/config.yaml"), text);
-  return root;
-}
-
-const readDir = (text: string) => /^worktree_dir: (.+)$/m.exec(text)?.[1] ?? null;
 
 test("keys are made as the worked examples say", () => {
   const keys = ["/home/ana/dev/My Repo (v2)", "/srv/one/my project", "/srv/ünï", "/"].map(
@@ -103,47 +86,4 @@ test("channels of different executions do not share a socket", () => {
     ["0-1-action", "0-2-action", "0-1-check", "1-1-panel-0"].map((n) => channelSocket(paths, runId, n)),
   );
   expect(names.size).toBe(4);
-});
-
-test("the root is the nearest directory with a config, symbolic links resolved", () => {
-  using place = scratch();
-  const root = configure(join(place.dir, "repo"));
-  const deep = join(root, "a/b");
-  mkdirSync(deep, { recursive: true });
-  symlinkSync(deep, join(place.dir, "link"));
-  expect(findRoot(join(place.dir, "link"), readDir)).toBe(root);
-  expect(findRoot(root, readDir)).toBe(root);
-  const inner = configure(join(root, "inner"));
-  expect(findRoot(inner, readDir)).toBe(inner);
-  expect(findRoot(place.dir, () => null)).toBeNull();
-});
-
-test("a directory named like the config is no config", () => {
-  using place = scratch();
-  mkdirSync(join(place.dir, ".agents/sloop/config.yaml"), { recursive: true });
-  expect(findRoot(place.dir, readDir)).toBeNull();
-});
-
-test("a run worktree is passed over, a linked worktree elsewhere is not", () => {
-  using place = scratch();
-  const root = configure(join(place.dir, "repo"));
-  const run = configure(join(root, ".worktrees/3f2a9c1b"));
-  writeFileSync(join(run, ".git"), "gitdir: elsewhere\n");
-  mkdirSync(join(run, "src"));
-  expect(findRoot(join(run, "src"), readDir)).toBe(root);
-  const linked = configure(join(root, "trees/x"));
-  writeFileSync(join(linked, ".git"), "gitdir: elsewhere\n");
-  expect(findRoot(linked, readDir)).toBe(linked);
-  configure(root, "worktree_dir: trees\n");
-  expect(findRoot(linked, readDir)).toBe(root);
-  expect(findRoot(run, readDir)).toBe(run);
-});
-
-test("a repository cloned into the worktree folder has a .git directory and stays its own", () => {
-  using place = scratch();
-  const root = configure(join(place.dir, "repo"));
-  const clone = configure(join(root, ".worktrees/clone"));
-  mkdirSync(join(clone, ".git"));
-  expect(findRoot(clone, readDir)).toBe(clone);
-  expect(dirname(dirname(clone))).toBe(root);
 });

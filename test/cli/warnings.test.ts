@@ -1,0 +1,69 @@
+// What a command says on standard error although it succeeded: a key that nothing reads, a place that is set up already.
+
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { misspeltKeys } from "../../src/cli/ticket-keys.ts";
+import { newWorld } from "../support/repo.ts";
+import { newScene } from "../support/scene.ts";
+
+setDefaultTimeout(60_000);
+
+const keys = (...names: string[]) =>
+  misspeltKeys("t.md", `---\n${names.map((name) => `${name}: x\n`).join("")}---\nbody\n`);
+
+test.each([
+  ["modle", "model"],
+  ["Model", "model"],
+  ["nmae", "name"],
+  ["blockedBy", "blocked_by"],
+  ["blocked-by", "blocked_by"],
+  ["blockedby", "blocked_by"],
+  ["bloked_by", "blocked_by"],
+  ["worktre", "worktree"],
+  ["tagret", "target"],
+  ["efort", "effort"],
+  ["projct", "project"],
+])("`%s` was meant to be `%s`", (typed, meant) => {
+  expect(keys(typed)).toEqual([`t.md: nothing reads the frontmatter key \`${typed}\`; did you mean \`${meant}\`?`]);
+});
+
+test("known keys and keys of one's own are nobody's mistake", () => {
+  expect(keys("name", "blocked_by", "title", "target", "model", "effort", "flow", "id", "project", "worktree")).toEqual(
+    [],
+  );
+  expect(keys("priority", "labels", "owner", "tags", "type", "due", "estimate", "reviewers", "epic", "file")).toEqual(
+    [],
+  );
+  expect(misspeltKeys("t.md", "no frontmatter")).toEqual([]);
+  expect(misspeltKeys("t.md", "---\nmodle: [\n---\n")).toEqual([]);
+});
+
+test("post says it beside its reply, also when it is refused, and never to programs", async () => {
+  await using scene = await newScene();
+  const path = scene.ticket("one", "modle: opus\nlabels: [a]");
+  const warning = `warning: ${path}: nothing reads the frontmatter key \`modle\`; did you mean \`model\`?\n`;
+  const posted = await scene.sloop(["post", path, "--manual"]);
+  expect(posted).toMatchObject({ code: 0, stderr: warning });
+  expect(scene.read(path)).toContain("modle: opus\nlabels: [a]\n");
+  expect(await scene.sloop(["--json", "post", path, "--manual"])).toMatchObject({ code: 0, stderr: "" });
+  scene.write(path, "---\nnmae: one\nblocked_by: []\n---\nDo it.\n");
+  const refused = await scene.sloop(["post", path]);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toStartWith("error (invalid_arguments): ");
+  expect(refused.stderr).toEndWith("did you mean `name`?\n");
+});
+
+test("init below a repository that is set up says what that does", async () => {
+  await using world = await newWorld();
+  expect((await world.sloop(["init"])).stderr).toBe("");
+  const below = join(world.root, "packages/web");
+  mkdirSync(below, { recursive: true });
+  const first = await world.sloop(["init"], { cwd: below });
+  expect(first.code).toBe(0);
+  expect(first.stderr).toStartWith(`warning: ${below} is not the top level of a Git work tree`);
+  expect(first.stderr).toContain(`${world.root} is set up already`);
+  expect(first.stderr).toContain("`rm -r .agents/sloop` here undoes this");
+  const again = JSON.parse((await world.sloop(["--json", "init"], { cwd: below })).stdout);
+  expect(again.data.warnings).toEqual([expect.not.stringContaining("rm -r")]);
+});
