@@ -24,6 +24,9 @@ export type GateTicket = {
 
 export type Cooldown = { target: string; untilMs: number; reason: string };
 
+/** What was in the way of a launch, and when it is tried again (epoch ms). */
+export type FailedLaunch = { problem: string; nextMs: number };
+
 /** What holds every ticket back alike. */
 export type World = {
   now: number;
@@ -39,6 +42,8 @@ export type World = {
   maxParallelTasks: number;
   /** Still running, by target. */
   cooldowns: ReadonlyMap<string, Cooldown>;
+  /** Tickets left alone for a while after a launch that failed, by id. */
+  failedLaunches: ReadonlyMap<string, FailedLaunch>;
 };
 
 function settledReason(ticket: GateTicket): string | null | undefined {
@@ -95,6 +100,12 @@ function triggerGate(ticket: GateTicket, triggers: readonly Trigger[], now: numb
   return "ready but no queued trigger; enqueue with `sloop run`";
 }
 
+function launchGate(ticket: GateTicket, world: World): string | null {
+  const failed = world.failedLaunches.get(ticket.id);
+  if (failed === undefined) return null;
+  return `its launch failed and is tried again at ${formatInstant(failed.nextMs)}: ${failed.problem}`;
+}
+
 /** Why the ticket is not running (protocol.md 6.3, exact strings); null: settled for good, or about to be dispatched. */
 export function reasonNotRunning(ticket: GateTicket, triggers: readonly Trigger[], world: World): string | null {
   const settled = settledReason(ticket);
@@ -102,5 +113,5 @@ export function reasonNotRunning(ticket: GateTicket, triggers: readonly Trigger[
   const own = ticketGate(ticket, world) ?? dispatchGate(world);
   if (own !== null) return own;
   if (world.activeRuns >= world.maxParallelTasks) return "all agent slots are busy";
-  return triggerGate(ticket, triggers, world.now);
+  return triggerGate(ticket, triggers, world.now) ?? launchGate(ticket, world);
 }

@@ -5,28 +5,37 @@ const longestMs = 60_000;
 
 export type BackoffLimits = { firstMs: number; longestMs: number };
 
-/** In memory only, on the wall clock: 1 s after the first aborted launch, doubling to 60 s, cleared by a start. */
+/** What is left alone, why, and for how many milliseconds still. */
+export type Waiting = { id: string; problem: string; forMs: number };
+
+/** In memory only, on a clock that nobody sets: 1 s after the first failure, doubling to 60 s, cleared by a success. */
 export type Backoff = {
-  /** Whether the ticket must still be left alone. */
-  holds(ticketId: string): boolean;
-  /** Counts one more failed launch; how long until the next try, in ms. */
-  fail(ticketId: string): number;
-  clear(ticketId: string): void;
+  /** Whether it must still be left alone. */
+  holds(id: string): boolean;
+  /** Counts one more failure; how long until the next try, in ms. */
+  fail(id: string, problem: string): number;
+  clear(id: string): void;
+  waiting(): Waiting[];
 };
 
-/** `now` gives wall-clock milliseconds; the limits are the first and the longest delay in ms. */
+/** `now` gives milliseconds of any steady clock; the limits are the first and the longest delay in ms. */
 export function openBackoff(now: () => number, limits: BackoffLimits = { firstMs, longestMs }): Backoff {
-  const entries = new Map<string, { until: number; delayMs: number }>();
+  const entries = new Map<string, { until: number; delayMs: number; problem: string }>();
   return {
-    holds: (ticketId) => (entries.get(ticketId)?.until ?? 0) > now(),
-    fail(ticketId) {
-      const before = entries.get(ticketId)?.delayMs;
+    holds: (id) => (entries.get(id)?.until ?? 0) > now(),
+    fail(id, problem) {
+      const before = entries.get(id)?.delayMs;
       const delayMs = before === undefined ? limits.firstMs : Math.min(before * 2, limits.longestMs);
-      entries.set(ticketId, { until: now() + delayMs, delayMs });
+      entries.set(id, { until: now() + delayMs, delayMs, problem });
       return delayMs;
     },
-    clear: (ticketId) => {
-      entries.delete(ticketId);
+    clear: (id) => {
+      entries.delete(id);
     },
+    waiting: () =>
+      [...entries].flatMap(([id, { until, problem }]) => {
+        const forMs = until - now();
+        return forMs > 0 ? [{ id, problem, forMs }] : [];
+      }),
   };
 }

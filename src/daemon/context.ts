@@ -7,6 +7,7 @@ import type { Store } from "../store/open.ts";
 import type { Clock } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import type { RepositoryPaths } from "../system/paths.ts";
+import type { Backoff } from "./backoff.ts";
 import type { BootedSupervisor, Supervised } from "./supervise.ts";
 
 /** What a worker token stands for, fixed when it was minted and never taken from a request. */
@@ -84,6 +85,8 @@ export type Daemon = {
   readonly executable: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly live: Map<string, LiveRun>;
+  /** Tickets whose launch failed, by id. */
+  readonly launches: Backoff;
   readonly conditions: Conditions;
   readonly openWorkerDoor: OpenWorkerDoor;
   /** Runs `job` after everything queued before it, a pass behind it; its result is handed on. */

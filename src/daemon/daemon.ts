@@ -72,6 +72,7 @@ function assemble({ ground, options, close }: Parts): { daemon: Daemon; schedule
     executable: options.executable,
     environment: ownEnvironment(options.env),
     live: new Map(),
+    launches: openBackoff(() => performance.now()),
     conditions: { storageFull: false, unreconciled: false, stopping: false },
     openWorkerDoor: (socketPath, runId) => options.openWorkerDoor(daemon)(socketPath, runId),
     enqueue: dispatcher.enqueue,
@@ -85,7 +86,6 @@ function assemble({ ground, options, close }: Parts): { daemon: Daemon; schedule
   const launcher: Launcher = {
     daemon,
     pending: new Map(),
-    backoff: openBackoff(Date.now),
     looking: new Set(),
     mergeWatch: openMergeWatch(daemon),
     retention: openRetention(daemon),

@@ -11,7 +11,8 @@ import { clearLeftoverMerge } from "./action-merge.ts";
 import type { Daemon, LiveRun } from "./context.ts";
 import { endRecordedProcess } from "./end-process.ts";
 import type { WalkEnd } from "./settle.ts";
-import { type DrivenRun, performStage } from "./stage.ts";
+import { type DrivenRun, type Execution, performStage } from "./stage.ts";
+import { awaitStorage, noteStorageFull } from "./storage.ts";
 import { bootSupervisor, dismissSupervisor } from "./supervise.ts";
 import { AdmissionFailed, AgentLost, Cancelled, Superseded } from "./walk-end.ts";
 import { openWorkspace } from "./workspace.ts";
@@ -92,9 +93,22 @@ async function walk(daemon: Daemon, run: DrivenRun): Promise<DriveResult> {
   }
 }
 
+/** What an error around a stage comes to: a full disk is waited out, anything else ends the walk. */
+async function failed(daemon: Daemon, { run, index }: Execution, error: unknown): Promise<DriveResult | null> {
+  if (noteStorageFull(daemon, error)) {
+    // Nothing is lost by that: once there is room the execution is taken up from its records, as after a crash.
+    await awaitStorage(daemon, run.live);
+    return null;
+  }
+  const problem = error instanceof Error ? error.message : String(error);
+  const fields = { run_id: run.runId, stage_index: index, error: problem };
+  daemon.log.error("sloop::driver", "stage_execution_failed", fields);
+  return ended(run, { halted: true, haltIndex: index });
+}
+
 /** Performs one execution; what it threw becomes the walk's end. Null: the walk goes on. */
-async function attempt(daemon: Daemon, execution: Parameters<typeof performStage>[1]): Promise<DriveResult | null> {
-  const { run, index } = execution;
+async function attempt(daemon: Daemon, execution: Execution): Promise<DriveResult | null> {
+  const { run } = execution;
   try {
     await performStage(daemon, execution);
     return null;
@@ -105,10 +119,7 @@ async function attempt(daemon: Daemon, execution: Parameters<typeof performStage
     }
     if (error instanceof AgentLost) return ended(run, { recovery: "orphaned" });
     if (error instanceof Cancelled) return ended(run, {});
-    const problem = error instanceof Error ? error.message : String(error);
-    const fields = { run_id: run.runId, stage_index: index, error: problem };
-    daemon.log.error("sloop::driver", "stage_execution_failed", fields);
-    return ended(run, { halted: true, haltIndex: index });
+    return failed(daemon, execution, error);
   }
 }
 

@@ -6,7 +6,7 @@ import { readRun, startAgentProcess } from "../store/runs.ts";
 import type { Environment } from "../system/environment.ts";
 import { removeIfPresent } from "../system/files.ts";
 import { outputLog } from "../system/paths.ts";
-import { identify } from "../system/process.ts";
+import { identify, stopGroup } from "../system/process.ts";
 import type { ExitRecord } from "../system/stage-process.ts";
 import type { Daemon } from "./context.ts";
 import { restoreCredential } from "./credential.ts";
@@ -126,6 +126,18 @@ function launchFailure({ daemon, execution, plan }: Job, error: unknown): unknow
   return first ? new AdmissionFailed(`the agent's process cannot be recorded: ${text}`, true) : error;
 }
 
+/** Ends a process that nobody may rely on, and its records with it: it never was. */
+async function endUnknown({ daemon, execution, plan }: Job, process: Supervised): Promise<void> {
+  process.kill();
+  // A supervisor that was stopped hears nothing of that.
+  if (identify(process.pid, process.pidStartTime) === "matches") await stopGroup(process.processGroupId, 0);
+  process.giveUp();
+  await process.exited;
+  const records = recordsOf(daemon, execution, plan);
+  removeIfPresent(records.exit);
+  removeIfPresent(records.start);
+}
+
 /** From a spawned process to one that is known and let go. */
 async function makeKnown(job: Job, process: Supervised): Promise<void> {
   const { daemon, execution, plan } = job;
@@ -133,8 +145,7 @@ async function makeKnown(job: Job, process: Supervised): Promise<void> {
   try {
     storeCheckpoint(job, process);
   } catch (error) {
-    process.kill();
-    await process.exited;
+    await endUnknown(job, process);
     throw launchFailure(job, error);
   }
   const { run, stage } = execution;

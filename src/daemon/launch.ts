@@ -9,7 +9,6 @@ import { type Claim, claimTicket } from "../store/claims.ts";
 import { latestRun, readRun } from "../store/runs.ts";
 import { abortRun } from "../store/settle.ts";
 import { listBlockers, readTicket } from "../store/tickets.ts";
-import type { Backoff } from "./backoff.ts";
 import type { Daemon, LiveRun } from "./context.ts";
 import { type DriveResult, driveClaimed } from "./driver.ts";
 import { endRecordedProcess } from "./end-process.ts";
@@ -21,7 +20,6 @@ import { takeBackWorkspace, workspaceOf } from "./workspace.ts";
 export type Launcher = {
   daemon: Daemon;
   pending: PendingExits;
-  backoff: Backoff;
   /** Runs whose log is being looked at for a sign of life. */
   looking: Set<string>;
   mergeWatch: MergeWatch;
@@ -105,14 +103,14 @@ export function claim(daemon: Daemon, ticket: Candidate, targetBranch: string): 
 type Failure = { problem: string; created: boolean };
 
 async function rollBack(launcher: Launcher, live: LiveRun, failure: Failure): Promise<void> {
-  const { daemon, backoff } = launcher;
+  const { daemon } = launcher;
   const { runId, ticketId } = live;
   const fields = { run_id: runId, ticket_id: ticketId, error: failure.problem };
   daemon.log.error("sloop::driver", "driver_start_failed", fields);
   const run = readRun(daemon.store.db, runId);
   if (run !== null && failure.created) await takeBackWorkspace(daemon, run);
   await daemon.enqueue(() => {
-    const delayMs = backoff.fail(ticketId);
+    const delayMs = daemon.launches.fail(ticketId, failure.problem);
     abortRun(daemon.store, runId, daemon.clock.now());
     forgetRun(daemon, runId);
     daemon.log.error("sloop::dispatcher", "run_launch_failed", fields);
@@ -124,7 +122,7 @@ async function finish(launcher: Launcher, live: LiveRun, result: DriveResult): P
   const { daemon, pending } = launcher;
   switch (result.kind) {
     case "ended":
-      launcher.backoff.clear(live.ticketId);
+      daemon.launches.clear(live.ticketId);
       // Whatever ended the walk: nothing of the run may go on while its ticket is free.
       await endRecordedProcess(daemon, live.runId);
       return settleWalk(daemon, pending, result.end);

@@ -140,7 +140,7 @@ export type Retention = { look(): void };
 
 /** Cleans beside the pass, one workspace at a time; what fails is tried again at a later look, ever more seldom. */
 export function openRetention(daemon: Daemon): Retention {
-  const failing: Failing = { ids: new Set(), backoff: openBackoff(Date.now, backoffLimits) };
+  const failing: Failing = { ids: new Set(), backoff: openBackoff(() => performance.now(), backoffLimits) };
   const forgotten = { after: null as ForgottenCursor | null, again: new Map<string, Workspace>() };
   let busy = false;
   let hourAt = Number.NEGATIVE_INFINITY;
@@ -155,7 +155,7 @@ export function openRetention(daemon: Daemon): Retention {
       return true;
     } catch (error) {
       failing.ids.add(run.id);
-      failing.backoff.fail(run.id);
+      failing.backoff.fail(run.id, String(error));
       const fields = { run_id: run.id, worktree, error: String(error) };
       daemon.log.warn("sloop::dispatcher", "run_worktree_cleanup_failed", fields);
       return false;

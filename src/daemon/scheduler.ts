@@ -15,6 +15,7 @@ import { waitUntil } from "../system/clock.ts";
 import type { Daemon } from "./context.ts";
 import { claim, type Launcher, startRun } from "./launch.ts";
 import { checkLiveness } from "./liveness.ts";
+import { noteStorageFull } from "./storage.ts";
 import { silenceDeadlines, watchSilence } from "./watchdog.ts";
 import { cleanupDeadlines, readWorld } from "./world.ts";
 
@@ -65,13 +66,13 @@ function tryClaim(daemon: Daemon, ticket: Candidate, branch: string): Claim | nu
 /** Serves one due trigger: one run at most. */
 function serveTrigger(pass: Pass, scanned: Trigger): void {
   const { launcher, world, taken } = pass;
-  const { daemon, backoff } = launcher;
+  const { daemon } = launcher;
   // An earlier claim of this pass may have consumed it: a claim takes the oldest trigger that fits, whichever was scanned.
   const trigger = readTrigger(daemon.store.db, scanned.id);
   if (trigger === null || trigger.state !== "queued" || !due(trigger, world.now)) return;
   for (let ticket = pickTicket(pass, trigger); ticket !== null; ticket = pickTicket(pass, trigger)) {
     taken.add(ticket.id);
-    if (backoff.holds(ticket.id)) continue;
+    if (daemon.launches.holds(ticket.id)) continue;
     const claimed = tryClaim(daemon, ticket, pass.branch);
     if (claimed === null) continue;
     startRun(launcher, claimed, pass.tip);
@@ -178,13 +179,7 @@ function runPass(launcher: Launcher): void | Promise<void> {
 
 /** A pass that failed is tried again at the next occasion; a full disk closes the storage gate until a write succeeds. */
 function passFailed(daemon: Daemon, error: unknown): void {
-  if (storageFull(error)) {
-    if (!daemon.conditions.storageFull) {
-      daemon.log.error("sloop::dispatcher", "storage_full", { error: (error as Error).message });
-    }
-    daemon.conditions.storageFull = true;
-    return;
-  }
+  if (noteStorageFull(daemon, error)) return;
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
   daemon.log.error("sloop::dispatcher", "trigger_scan_failed", { error: text });
 }

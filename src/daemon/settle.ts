@@ -6,13 +6,13 @@ import type { Outcome } from "../core/ticket.ts";
 import { observeCommits } from "../git/inspect.ts";
 import { keepUncommitted, NotAllKept } from "../git/keep.ts";
 import { readFacts } from "../store/evidence.ts";
-import { storageFull } from "../store/open.ts";
 import { readRun } from "../store/runs.ts";
 import { type Settlement, settleRun } from "../store/settle.ts";
 import type { RunRow } from "../store/tables.ts";
 import type { Daemon } from "./context.ts";
 import { closeCredential } from "./credential.ts";
 import { reportOutcome } from "./source.ts";
+import { noteStorageFull } from "./storage.ts";
 
 /** How a walk ended, as its driver saw it. */
 export type WalkEnd = {
@@ -129,7 +129,7 @@ function trySettle(daemon: Daemon, end: WalkEnd, kept: Kept): boolean {
     }
     return true;
   } catch (error) {
-    if (storageFull(error)) daemon.conditions.storageFull = true;
+    noteStorageFull(daemon, error);
     const fields = { run_id: run.id, error: error instanceof Error ? error.message : String(error) };
     daemon.log.error("sloop::dispatcher", "run_exit_persist_failed", fields);
     return false;

@@ -30,6 +30,9 @@ export function readWorld(daemon: Daemon): World {
     activeRuns: countUnsettled(store.db),
     maxParallelTasks: config.maxParallelTasks,
     cooldowns: listCooldowns(store.db, now),
+    failedLaunches: new Map(
+      daemon.launches.waiting().map(({ id, problem, forMs }) => [id, { problem, nextMs: now + forMs }]),
+    ),
   };
 }
 

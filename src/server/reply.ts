@@ -2,9 +2,9 @@
 
 import { SloopError } from "../core/errors.ts";
 import type { Daemon } from "../daemon/context.ts";
+import { noteStorageFull } from "../daemon/storage.ts";
 import { type Failure, failure } from "../protocol/envelope.ts";
 import { renderExact } from "../protocol/exact.ts";
-import { storageFull } from "../store/open.ts";
 
 // A frozen reply is the same reply whenever it is seen again, so its text is made once.
 const texts = new WeakMap<object, string>();
@@ -43,9 +43,6 @@ export function refusal(daemon: Daemon, id: string, error: unknown): Failure {
     return failure(id, { code: error.code, message: error.message, details: error.details });
   }
   const message = error instanceof Error ? error.message : String(error);
-  if (storageFull(error) && !daemon.conditions.storageFull) {
-    daemon.conditions.storageFull = true;
-    daemon.log.error("sloop::dispatcher", "storage_full", { error: message });
-  }
+  noteStorageFull(daemon, error);
   return failure(id, { code: "internal", message });
 }

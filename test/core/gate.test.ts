@@ -29,6 +29,7 @@ const open: World = {
   activeRuns: 0,
   maxParallelTasks: 1,
   cooldowns: new Map(),
+  failedLaunches: new Map(),
 };
 const trigger = (change: Partial<Trigger>): Trigger => ({
   id: "TR4",
@@ -95,6 +96,18 @@ describe("reasonNotRunning", () => {
   test.each(settled)("a ticket that is not ready: %j", (change, reason) => {
     const shut = { ...open, paused: true, cooldowns: cooling };
     expect(reasonNotRunning({ ...ready, ...change, unmergedBlockers: ["X"] }, [], shut)).toBe(reason);
+  });
+
+  test("a launch that failed is told only where it is all that is in the way", () => {
+    const failedLaunches = new Map([["TICK-7", { problem: "no such program", nextMs: now + 4000 }]]);
+    const due = [trigger({ ticketId: "TICK-7" })];
+    const failed = { ...open, failedLaunches };
+    expect(reasonNotRunning(ready, due, failed)).toBe(
+      "its launch failed and is tried again at 2027-03-01T04:00:04Z: no such program",
+    );
+    expect(reasonNotRunning({ ...ready, id: "TICK-8" }, [trigger({})], failed)).toBeNull();
+    expect(reasonNotRunning(ready, [], failed)).toBe("ready but no queued trigger; enqueue with `sloop run`");
+    expect(reasonNotRunning(ready, due, { ...failed, activeRuns: 1 })).toBe("all agent slots are busy");
   });
 
   const noTrigger = "ready but no queued trigger; enqueue with `sloop run`";

@@ -18,6 +18,7 @@ const world: World = {
   activeRuns: 0,
   maxParallelTasks: 1,
   cooldowns: new Map([["slow", { target: "slow", untilMs: 2000, reason: "busy" }]]),
+  failedLaunches: new Map(),
 };
 const ticket = (id: string, change: Partial<Candidate> = {}): Candidate => ({
   id,

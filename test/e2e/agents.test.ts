@@ -21,6 +21,10 @@ describe("an agent", () => {
     expect(runs[1]!.created_at_ms - runs[0]!.created_at_ms).toBeGreaterThanOrEqual(1000);
     const failed = scene.events().find((line) => line.event === "run_launch_failed")!;
     expect(failed.fields!["error"]).toContain("no-such-agent-program");
+    await until(async () => {
+      const { tickets } = (await scene.data(["list"])) as { tickets: { reason: string | null }[] };
+      return /^its launch failed and is tried again at .*no-such-agent-program/.test(tickets[0]?.reason ?? "");
+    }, "the reason to be shown");
     expect(scene.git("worktree", "list").split("\n")).toHaveLength(1);
     expect(scene.git("branch", "--list", "sloop/*")).toBe("");
     expect(scene.query("select kind from events order by sequence limit 2")).toEqual([

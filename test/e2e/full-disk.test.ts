@@ -60,13 +60,43 @@ test("a full state directory closes the gate, keeps the run's work, and opens wh
   expect(refused.stderr).toContain('"code":"internal"');
   expect(scene.read(".agents/sloop/tickets/second.md")).not.toContain("id:");
   disk.free();
-  await until(async () => {
-    const state = ((await data(["show", "TICK-1"]))["value"] as { state: string }).state;
-    return state !== "claimed";
-  }, "the run to settle");
+  const first = await scene.sloop(["wait", "TICK-1", "--timeout", "50"], { env });
+  expect([first.code, scene.count("agent")]).toEqual([0, 1]);
   expect((await data(["status"]))["gate"]).toMatchObject({ storage: { writable: true, reason: null } });
   await data(["post", ".agents/sloop/tickets/second.md"]);
   const ran = await scene.sloop(["wait", "TICK-2", "--timeout", "50"], { env });
   expect(ran.code).toBe(0);
   await data(["stop"]);
+}, 120_000);
+
+test("a walk that meets a full disk in the middle goes on when there is room, and nothing runs twice", async () => {
+  const wait = 'while [ ! -e "OUTSIDE/go" ]; do sleep 0.02; done';
+  const flow = `
+stages:
+  - { name: build, action: agent }
+  - { name: one, action: { exec: [sh, -c, 'echo x >> OUTSIDE/one; ${wait}'] } }
+  - { name: two, action: { exec: [sh, -c, 'echo x >> OUTSIDE/two'] } }
+  - { name: sync, action: { builtin: sync } }
+  - { name: merge, action: { builtin: merge } }
+`;
+  await using scene = await newScene({ flows: { default: flow } });
+  const small = mountSmall(join(scene.dir, "small"));
+  if (small === null) {
+    expect(process.geteuid?.()).not.toBe(0);
+    return;
+  }
+  using disk = small;
+  const env = { XDG_STATE_HOME: join(scene.dir, "small") };
+  await scene.data(["post", scene.ticket("first")], env);
+  await until(() => scene.count("one") === 1, "the stage");
+  disk.fill();
+  await Bun.write(join(scene.outside, "go"), "");
+  await until(async () => {
+    const { gate } = (await scene.data(["status"], env)) as { gate: { storage: { writable: boolean } } };
+    return !gate.storage.writable;
+  }, "the storage gate to close");
+  disk.free();
+  const ran = await scene.sloop(["wait", "TICK-1", "--timeout", "50"], { env });
+  expect([ran.code, scene.count("one"), scene.count("two")]).toEqual([0, 1, 1]);
+  await scene.data(["stop"], env);
 }, 120_000);

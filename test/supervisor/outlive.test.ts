@@ -150,8 +150,8 @@ test("an end that nobody attended is told so, also when daemon and command die t
 test("a supervisor that dies alone leaves a lost execution, and its command in its group", async () => {
   await using stage = newStage("echo up; exec sleep 600");
   const process = await stage.run();
-  globalThis.process.kill(stage.supervisorPid(), "SIGKILL");
   const began = performance.now();
+  globalThis.process.kill(stage.supervisorPid(), "SIGKILL");
   expect(await process.exited).toEqual({ lost: true });
   expect(performance.now() - began).toBeGreaterThan(1900);
   expect(processStart(process.pid)).toBe(process.pidStartTime);

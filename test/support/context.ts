@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Config } from "../../src/core/config.ts";
+import { openBackoff } from "../../src/daemon/backoff.ts";
 import type { Daemon, LiveRun } from "../../src/daemon/context.ts";
 import { newLiveRun } from "../../src/daemon/launch.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -99,6 +100,7 @@ export async function openContext(options: ContextOptions = {}): Promise<TestDae
     executable: process.execPath,
     environment: {},
     live: new Map<string, LiveRun>(),
+    launches: openBackoff(() => performance.now()),
     conditions: { storageFull: false, unreconciled: false, stopping: false },
     openWorkerDoor: () => ({ close: () => undefined }),
     enqueue: async (job) => {
