@@ -1,19 +1,10 @@
 // `merge`: the run branch into its target branch, landed whole or not at all (engine.md 11.8).
 
 import type { StageProcess } from "../core/evidence.ts";
-import { checkoutReady, findMergeCheckout } from "../git/checkout.ts";
+import { findMergeCheckout } from "../git/checkout.ts";
 import { isAncestor, observeCommits, readBranchTip, readHead } from "../git/inspect.ts";
 import { mergeInProgress, undoFailedMerge } from "../git/leftover.ts";
-import {
-  conflictReason,
-  guardedMergeArgv,
-  type MergePlan,
-  mergeByRef,
-  movedCode,
-  overwriteReason,
-  planMerge,
-} from "../git/merge.ts";
-import { overwrittenPaths } from "../git/overwrite.ts";
+import { conflictReason, guardedMergeArgv, type MergePlan, mergeByRef, movedCode, planMerge } from "../git/merge.ts";
 import { type GatedGit, lastLine, longestGitMs, startGatedGit } from "../git/run.ts";
 import { clearStageProcess, readFacts, storeStageProcess } from "../store/evidence.ts";
 import { processStart, stopGroup } from "../system/process.ts";
@@ -21,6 +12,7 @@ import type { Daemon } from "./context.ts";
 import { requireNotCancelled } from "./execute.ts";
 import { followSwap, type MergeResult, settleLeftover } from "./merge-leftover.ts";
 import { asOpenMerge, mergeLock } from "./merge-lock.ts";
+import { type Tips, whyNotReady } from "./merge-ready.ts";
 import { fail, pass, timed } from "./reading.ts";
 import type { DrivenRun, Execution, Reading } from "./stage.ts";
 import { whyUnverified } from "./trees.ts";
@@ -32,7 +24,6 @@ const mostSwaps = 10;
 
 type Result = MergeResult;
 type Merge = { daemon: Daemon; execution: Execution; ffOnly: boolean };
-type Tips = { targetTip: string; branchTip: string };
 
 function checkpointOf(
   { execution }: Merge,
@@ -130,20 +121,6 @@ async function startKnown(merge: Merge, checkout: string, tips: Tips): Promise<S
   return { git, checkpoint };
 }
 
-/** Somebody's edits that the merge would overwrite: git would refuse too, but only after putting them away and back. */
-async function inTheWay(checkout: string, tips: Tips, plan: MergePlan): Promise<string | null> {
-  const to = plan.kind === "merge_tree" ? plan.tree : tips.branchTip;
-  const paths = plan.kind === "in_checkout" ? [] : await overwrittenPaths({ checkout, from: tips.targetTip, to });
-  return paths === null || paths.length === 0 ? null : overwriteReason(checkout, paths);
-}
-
-/** A branch that is being rebased or bisected is in use, but HEAD stands elsewhere. */
-function detached(checkout: string, target: string): string | null {
-  const head = readHead(checkout);
-  if (head !== null && "branch" in head) return null;
-  return `${checkout} is not ready: HEAD is detached there in the middle of work on \`${target}\``;
-}
-
 /** Whether the run's commits are in the target branch now: git's word alone does not tell. */
 async function landed({ daemon, execution }: Merge, { branchTip }: Tips): Promise<boolean> {
   const { root } = daemon.paths;
@@ -192,28 +169,11 @@ async function runGit(merge: Merge, checkout: string, tips: Tips): Promise<Outco
   });
 }
 
-const readyWaitMs = 3000;
-const readyLookMs = 100;
-
-/** Somebody's own git, or a commit about to be made, is in the way for a moment only; null once the checkout is ready. */
-async function awaitReady({ daemon, execution }: Merge, checkout: string): Promise<string | null> {
-  const until = performance.now() + readyWaitMs;
-  for (;;) {
-    const problem = await checkoutReady(checkout);
-    if (problem === null || performance.now() >= until) return problem;
-    requireNotCancelled(daemon, execution.run.runId);
-    await Bun.sleep(readyLookMs);
-  }
-}
-
 /** The target is checked out: git merges there, or leaves everything as it was. Null: lost, look again. */
 async function mergeIn(merge: Merge, checkout: string, tips: Tips, plan: MergePlan): Promise<Result | null> {
   const { daemon, execution } = merge;
   const { run } = execution;
-  const problem =
-    (await awaitReady(merge, checkout)) ??
-    detached(checkout, run.targetBranch) ??
-    (await inTheWay(checkout, tips, plan));
+  const problem = await whyNotReady({ daemon, run, checkout, tips, plan });
   if (problem !== null) return fail(problem);
   const { judged, checkpoint } = await runGit(merge, checkout, tips);
   if (judged.kind === "landed") {
@@ -264,10 +224,20 @@ async function attempt(merge: Merge): Promise<Result | null> {
   return swap(merge, { targetTip, branchTip }, plan);
 }
 
+/** Whether the run is known to have committed nothing. */
+async function gainedNothing({ daemon, execution }: Merge): Promise<boolean> {
+  const { root } = daemon.paths;
+  const { runId, branch } = execution.run;
+  // What was observed when the agent ended still says so while the branch ends with it.
+  const last = readFacts(daemon.store.db, runId).commits?.oids.at(-1);
+  if (last !== undefined && last === readBranchTip(root, branch)) return false;
+  const commits = await observeCommits(root, branch);
+  return commits.complete && commits.oids.length === 0;
+}
+
 async function land(merge: Merge): Promise<Result> {
-  const { daemon, execution } = merge;
-  const commits = await observeCommits(daemon.paths.root, execution.run.branch);
-  if (commits.complete && commits.oids.length === 0) return pass;
+  const { execution } = merge;
+  if (await gainedNothing(merge)) return pass;
   for (let tries = 0; tries < mostSwaps; tries += 1) {
     const result = await attempt(merge);
     if (result !== null) return result;

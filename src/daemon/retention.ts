@@ -37,19 +37,27 @@ function workspaceOf(run: RunRow): Workspace[] {
 /** Runs whose cleanup failed, and when each is tried again; in memory only. */
 type Failing = { ids: Set<string>; backoff: Backoff };
 
-function dueRuns(daemon: Daemon, untilMs: number, failing: Failing): Workspace[] {
-  // Those left alone for now must not take the place of others.
-  const more = failing.ids.size;
+/** Those left alone for now must not take the place of others. */
+function listReady(
+  daemon: Daemon,
+  failing: Failing,
+  { untilMs, most }: { untilMs: number | null; most: number },
+): RunRow[] {
   const ready = (run: RunRow) => !daemon.live.has(run.id) && !failing.backoff.holds(run.id);
-  const due = listCleanable(daemon.store.db, untilMs, atOnce + more)
-    .filter(ready)
-    .slice(0, atOnce);
-  const gone = listCleanable(daemon.store.db, null, lookedAt + more).filter(
-    (run) => run.worktreePath !== null && !existsSync(run.worktreePath) && ready(run),
-  );
-  const chosen = new Map([...due, ...gone].map((run) => [run.id, run]));
+  return listCleanable(daemon.store.db, untilMs, most + failing.ids.size).filter(ready);
+}
+
+/** Workspaces whose time has come, and with `gone` those whose directory somebody took away. */
+function dueRuns(daemon: Daemon, failing: Failing, { untilMs, gone }: { untilMs: number; gone: boolean }): Workspace[] {
+  const due = listReady(daemon, failing, { untilMs, most: atOnce }).slice(0, atOnce);
+  const all = gone ? listReady(daemon, failing, { untilMs: null, most: lookedAt }) : [];
+  const missing = all.filter((run) => run.worktreePath !== null && !existsSync(run.worktreePath));
+  const chosen = new Map([...due, ...missing].map((run) => [run.id, run]));
   return [...chosen.values()].flatMap(workspaceOf);
 }
+
+/** A look at every directory is for ticks, not for every pass of a busy daemon. */
+const goneEveryMs = 2000;
 
 /** Throws unless everything that only this worktree or branch has is kept. */
 async function keep(daemon: Daemon, { run, worktree, branch }: Workspace): Promise<void> {
@@ -144,6 +152,7 @@ export function openRetention(daemon: Daemon): Retention {
   const forgotten = { after: null as ForgottenCursor | null, again: new Map<string, Workspace>() };
   let busy = false;
   let hourAt = Number.NEGATIVE_INFINITY;
+  let goneAt = Number.NEGATIVE_INFINITY;
 
   /** Whether it went well. */
   async function attempt(workspace: Workspace, act: typeof clean): Promise<boolean> {
@@ -177,7 +186,11 @@ export function openRetention(daemon: Daemon): Retention {
   async function cleanAll(retentionMs: number): Promise<void> {
     const now = daemon.clock.now();
     const { evidenceRetentionMs } = daemon.config;
-    for (const workspace of dueRuns(daemon, now - retentionMs, failing)) await attempt(workspace, clean);
+    const gone = performance.now() - goneAt >= goneEveryMs;
+    if (gone) goneAt = performance.now();
+    for (const workspace of dueRuns(daemon, failing, { untilMs: now - retentionMs, gone })) {
+      await attempt(workspace, clean);
+    }
     if (evidenceRetentionMs === null) return;
     await forgetAll(now - evidenceRetentionMs);
     if (now - hourAt < hourlyMs) return;

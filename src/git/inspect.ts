@@ -136,4 +136,11 @@ export async function isAncestor(root: string, a: string, b: string): Promise<bo
   return code === 0 ? true : code === 1 ? false : null;
 }
 
+/** A commit both come from, which is one of them when the other contains it; "" when nothing is common, null when git cannot tell. */
+export async function mergeBase(root: string, a: string, b: string): Promise<string | null> {
+  if (a === b) return a;
+  const { code, stdout } = await git(["merge-base", a, b], { cwd: root });
+  return code === 0 || code === 1 ? stdout.trim() : null;
+}
+
 export { gitDirectoryPresent } from "./layout.ts";

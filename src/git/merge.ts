@@ -1,6 +1,6 @@
 // Merging a run's branch: decided in the object database, landed whole or not at all (engine.md 11.6-11.8).
 
-import { isAncestor, readBranchTip } from "./inspect.ts";
+import { mergeBase, readBranchTip } from "./inspect.ts";
 import { type GitResult, git, lastLine, longestGitMs, sloopIdentity, sloopIdentityVariables, splitNul } from "./run.ts";
 
 export type MergePlan =
@@ -32,11 +32,10 @@ function problemOf({ code, stderr }: GitResult, what: string): string {
 /** What merging `branchTip` into `targetTip` comes to. Touches no checkout and no reference. */
 export async function planMerge(question: MergeQuestion): Promise<MergePlan> {
   const { root, targetTip, branchTip, ffOnly } = question;
-  const contained = await isAncestor(root, branchTip, targetTip);
-  const forward = contained === false ? await isAncestor(root, targetTip, branchTip) : false;
-  if (contained === null || forward === null) return { kind: "refused", reason: "git cannot compare the branches" };
-  if (contained) return { kind: "nothing" };
-  if (forward) return { kind: "fast_forward" };
+  const base = await mergeBase(root, targetTip, branchTip);
+  if (base === null) return { kind: "refused", reason: "git cannot compare the branches" };
+  if (base === branchTip) return { kind: "nothing" };
+  if (base === targetTip) return { kind: "fast_forward" };
   if (ffOnly) return { kind: "refused", reason: "the target branch has moved on, and ff_only allows no merge commit" };
   return mergeTrees(question);
 }

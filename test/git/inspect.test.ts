@@ -7,6 +7,7 @@ import {
   branchExists,
   gitDirectoryPresent,
   isAncestor,
+  mergeBase,
   observeCommits,
   readBranchTip,
   readHead,
@@ -124,6 +125,10 @@ test("ancestry is true, false or unknown", async () => {
   expect(await isAncestor(world.root, second, second)).toBe(true);
   expect(await isAncestor(world.root, second, first)).toBe(false);
   expect(await isAncestor(world.root, "1".repeat(40), first)).toBeNull();
+  expect(await mergeBase(world.root, first, second)).toBe(first);
+  expect(await mergeBase(world.root, second, first)).toBe(first);
+  expect(await mergeBase(world.root, second, second)).toBe(second);
+  expect(await mergeBase(world.root, "1".repeat(40), first)).toBeNull();
 });
 
 test("our git ignores the repository a hook would tie it to, and fails as a value", async () => {
