@@ -50,7 +50,7 @@ export class Channel {
   private readonly handlers: ChannelHandlers;
   private peer: Peer | null = null;
   private readonly first = Promise.withResolvers<void>();
-  /** Whether a daemon ever took the channel. */
+  /** Whether a daemon ever said who it is: one that is only accepted may not know yet that it is connected. */
   taken = false;
 
   /** Listens on `path`. Throws what `listenPrivate` throws. */
@@ -67,7 +67,7 @@ export class Channel {
     });
   }
 
-  /** Resolves when the first daemon takes the channel. */
+  /** Resolves when the first daemon has said who it is. */
   get firstTaken(): Promise<void> {
     return this.first.promise;
   }
@@ -117,8 +117,6 @@ export class Channel {
       before.writer.endAfterFlush();
     }
     this.peer = socket.data;
-    this.taken = true;
-    this.first.resolve();
     this.handlers.onAttach();
   }
 
@@ -131,6 +129,8 @@ export class Channel {
     }
     peer.pid = command.pid;
     peer.startTime = command.pid_start_time;
+    this.taken = true;
+    this.first.resolve();
   }
 
   private detach(peer: Peer | undefined): void {

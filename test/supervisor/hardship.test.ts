@@ -207,3 +207,21 @@ test("a dead daemon does not attend, however long its end of the channel stays o
     await starter.exited;
   }
 });
+
+test("a daemon that is busy while its connection is made hears of the shortest command all the same", async () => {
+  const connect = Bun.connect;
+  const busy = ((options: Parameters<typeof connect>[0]) => {
+    const connecting = connect(options);
+    Bun.sleepSync(1000);
+    return connecting;
+  }) as typeof connect;
+  await using stage = newStage("exit 7");
+  try {
+    Bun.connect = busy;
+    const started = await stage.start();
+    if (!started.ok) throw new Error(started.problem);
+    expect(await started.process.exited).toMatchObject({ lost: false, facts: { exitCode: 7, attended: true } });
+  } finally {
+    Bun.connect = connect;
+  }
+});
