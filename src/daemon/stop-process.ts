@@ -51,6 +51,16 @@ async function stopMerge(daemon: Daemon, runId: string, group: Group): Promise<b
   return ended;
 }
 
+/** A process that may not be signalled: whose wish it was, and what it is, name the event. */
+function logRefusal({ store, log }: Daemon, runId: string, { pid }: Group): void {
+  const fields = { run_id: runId, pid };
+  const { stall, cancelRequested } = readFacts(store.db, runId);
+  if (stall !== null && !cancelRequested) log.warn("sloop::dispatcher", "output_stall_signal_refused", fields);
+  else if (readRun(store.db, runId)?.state === "running")
+    log.warn("sloop::driver", "agent_cancel_signal_refused", fields);
+  else log.warn("sloop::driver", "stage_cancel_signal_refused", fields);
+}
+
 /**
  * SIGTERM to the run's process group, SIGKILL after the grace, and a wait until it is empty (5 s at most). A merge that is
  * under way is let go on for 20 s before that. Resolves to false when there was nothing that may be signalled; the log
@@ -66,7 +76,7 @@ export async function stopRecordedProcess(daemon: Daemon, runId: string): Promis
     return false;
   }
   if (identity === "unverifiable" || group.process_group_id !== group.pid) {
-    daemon.log.warn("sloop::driver", "stage_cancel_signal_refused", fields);
+    logRefusal(daemon, runId, group);
     return false;
   }
   if (isMerging(daemon, runId)) return stopMerge(daemon, runId, group);

@@ -71,7 +71,7 @@ async function checkedOut(path: string): Promise<boolean> {
 async function rollBack(root: string, path: string, branch: string): Promise<void> {
   await git(["worktree", "remove", "--force", "--force", "--", path], { cwd: root, write: true });
   removeTree(path);
-  await git(["worktree", "prune"], { cwd: root, write: true });
+  forgetRecord(root, path);
   if (branchExists(root, branch)) await git(["branch", "-D", "--", branch], { cwd: root, write: true });
 }
 
@@ -81,6 +81,12 @@ function removeTree(path: string): void {
   } catch {
     // The path could not be made, so there is nothing to remove at it.
   }
+}
+
+/** Takes away git's record of a worktree that is gone. `git worktree prune` would take those of others whose disk is not there now. */
+function forgetRecord(root: string, path: string): void {
+  const record = readWorktreeRecord(root, path);
+  if (record !== null && !existsSync(path) && lockOf(root, path) !== "person") removeTree(record);
 }
 
 /** Makes branch and worktree, or leaves nothing behind. A directory that is that very worktree counts as made. */
@@ -117,9 +123,8 @@ async function removeDirectory({ root, path, saved }: RemovalRequest): Promise<O
 
 async function takeAway(request: RemovalRequest): Promise<Outcome> {
   const removed = await removeDirectory(request);
-  if (!removed.ok) return removed;
-  const pruned = await git(["worktree", "prune"], { cwd: request.root, write: true });
-  return pruned.code === 0 ? { ok: true } : failed(pruned, "git worktree prune");
+  if (removed.ok) forgetRecord(request.root, request.path);
+  return removed;
 }
 
 export type RemovalRequest = {

@@ -1,7 +1,17 @@
 // A run's worktree is made whole or not at all; what is uncommitted in it outlives it.
 
 import { expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { keepUncommitted, readWip } from "../../src/git/keep.ts";
 import { dropKept, keepTip } from "../../src/git/kept-refs.ts";
@@ -114,6 +124,21 @@ test("removal takes a dirty and an already deleted worktree, not one that a pers
   expect(await removeWorktree({ root: world.root, path: asked.path, branch })).toEqual({ ok: true });
   expect(await removeWorktree({ root: world.root, path: asked.path, branch })).toEqual({ ok: true });
   expect(world.git("branch", "--list", branch)).toBe("");
+});
+
+test("making and removing worktrees leaves those of others alone whose directory is not there now", async () => {
+  await using world = await newWorld();
+  const elsewhere = join(world.dir, "disk");
+  world.git("worktree", "add", "-q", "-b", "mine", elsewhere);
+  renameSync(elsewhere, join(world.dir, "unmounted"));
+  const asked = request(world);
+  expect(await addWorktree(asked)).toEqual({ ok: true });
+  rmSync(asked.path, { recursive: true });
+  expect(await removeWorktree({ root: world.root, path: asked.path, branch })).toEqual({ ok: true });
+  expect(await addWorktree({ ...asked, startPoint: "no-such-commit" })).toMatchObject({ ok: false });
+  expect(readdirSync(join(world.root, ".git/worktrees"))).toEqual(["disk"]);
+  renameSync(join(world.dir, "unmounted"), elsewhere);
+  expect(Bun.spawnSync(["git", "status", "--porcelain"], { cwd: elsewhere }).exitCode).toBe(0);
 });
 
 test("a directory that is no worktree is not removed", async () => {
