@@ -130,7 +130,7 @@ test("several are brought to the disk at once", async () => {
   await syncPrepared(all);
   for (const next of all) dropReplacement(next);
   expect(names()).toHaveLength(101);
-  await expect(syncPrepared(all)).rejects.toThrow("ENOENT");
+  await expect(syncPrepared(all.slice(0, 3))).rejects.toThrow("ENOENT");
 });
 
 test("a prepared text says by its name whose it is", () => {
