@@ -83,7 +83,8 @@ async function judge(daemon: Daemon, execution: Execution, action: Reading): Pro
     case "exec": {
       if (!action.passed) return { ...bySelf, reason: null };
       const check = await execCheck(daemon, execution, execution.stage.resultCheck.cmd);
-      return { passed: check.passed, source: "exit_code", reason: null, check };
+      // Its exit code tells the rest; only a command that could not be started has more to say.
+      return { passed: check.passed, source: "exit_code", reason: check.reason, check };
     }
     case "panel":
       return panelVerdict(daemon, execution, action);

@@ -188,6 +188,27 @@ stages:
     expect((await scene.sloop(["show", "TICK-1-r1"])).stdout).toContain(`2 uncommitted files saved as ${ref}\n`);
   }, 60_000);
 
+  test.each([
+    ["an action", "action: { exec: [no-such-program] }"],
+    ["a check", "action: { exec: ['true'] }\n    result_check: { exec: [no-such-program] }"],
+  ])(
+    "%s that cannot be started says why",
+    async (_what, stage) => {
+      const flow = `
+stages:
+  - { name: build, action: agent }
+  - name: lint
+    ${stage}
+  - { name: merge, action: { builtin: merge } }
+`;
+      await using scene = await newScene({ flows: { default: flow } });
+      await scene.post("first");
+      expect(await scene.wait("TICK-1")).toBe(1);
+      expect((await scene.value("TICK-1-r1"))["reason"]).toMatch(/^stage `lint` failed: .*no-such-program/);
+    },
+    60_000,
+  );
+
   test("flow.test_cmd adds its stage once, behind the first", async () => {
     await using scene = await newScene({ config: "flow: { test_cmd: [sh, -c, 'test -e work-TICK-1'] }" });
     await scene.post("first");
