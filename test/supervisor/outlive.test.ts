@@ -207,9 +207,10 @@ test("a signal to everybody ends the command, not the supervisor", async () => {
 test("a supervisor killed while it starts leaves no claim behind", async () => {
   await using stage = newStage("echo ran > ran; sleep 600", { gated: true });
   // Killed by its own command's look-up: the directory is read before anything is spawned.
-  const killer = until(() => existsSync(stage.request.startRecord)).then(() =>
-    process.kill(stage.supervisorPid(), "SIGKILL"),
-  );
+  const killer = until(() => readStartRecord(stage.request.startRecord)).then(({ supervisor_pid }) => {
+    expect(supervisor_pid).toBeGreaterThan(1);
+    process.kill(supervisor_pid, "SIGKILL");
+  });
   const started = await stage.start();
   await killer.catch(() => undefined);
   if (started.ok) expect(await started.process.exited).toEqual({ lost: true });

@@ -100,7 +100,12 @@ export function newStage(argv: string[] | string, options: StageOptions = {}): S
       ).toString(),
     exitRecord: () => readExitRecord(request.exitRecord),
     awaitExitRecord: () => until(() => readExitRecord(request.exitRecord), "the exit record"),
-    supervisorPid: () => readStartRecord(request.startRecord)?.supervisor_pid ?? 0,
+    supervisorPid: () => {
+      const pid = readStartRecord(request.startRecord)?.supervisor_pid;
+      // Never 0 or -1: to those a signal means ourselves, or everybody.
+      if (pid === undefined || pid <= 1) throw new Error("no start record names a supervisor");
+      return pid;
+    },
     sockets: () => (existsSync(join(dir, "run/x")) ? readdirSync(join(dir, "run/x")) : []),
     async [Symbol.asyncDispose]() {
       for (const starter of starters) starter.kill("SIGKILL");
