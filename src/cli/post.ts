@@ -1,6 +1,6 @@
 // `sloop post`: the one command that checks the whole configuration before it asks anybody (cli.md 3.3).
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import type { Config } from "../core/config.ts";
 import { readIfPresent } from "../system/files.ts";
@@ -28,7 +28,7 @@ function checkUtf8(path: string): void {
 function postedFile(path: string, directory: string, root: string): string {
   if (isAbsolute(path) || directory === root) return path;
   const here = resolve(directory, path);
-  return existsSync(here) ? here : path;
+  return statSync(here, { throwIfNoEntry: false })?.isDirectory() === false ? here : path;
 }
 
 /** An agent that is not installed is the commonest reason for a run that never starts. */

@@ -56,10 +56,20 @@ async function readConfig(path: string): Promise<Uint8Array> {
   }
 }
 
+const strict = new TextDecoder("utf-8", { fatal: true });
+
+function decode(path: string, bytes: Uint8Array): string {
+  try {
+    return strict.decode(bytes);
+  } catch {
+    throw new SloopError("invalid_arguments", `${path}: not valid UTF-8; save the file as UTF-8`);
+  }
+}
+
 async function checkEssentials(root: string): Promise<void> {
   const path = join(root, configFile);
   try {
-    const text = new TextDecoder().decode(await readConfig(path));
+    const text = decode(path, await readConfig(path));
     if (quickWorktreeDir(text) === null) (await loadParser())(path, text);
   } catch (error) {
     throw withConfigHint(error);

@@ -1,7 +1,7 @@
 // What a command says on standard error although it succeeded: a key that nothing reads, a place that is set up already.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { misspeltKeys } from "../../src/cli/ticket-keys.ts";
 import { newWorld } from "../support/repo.ts";
@@ -66,4 +66,16 @@ test("init below a repository that is set up says what that does", async () => {
   expect(first.stderr).toContain("`rm -r .agents/sloop` here undoes this");
   const again = JSON.parse((await world.sloop(["--json", "init"], { cwd: below })).stdout);
   expect(again.data.warnings).toEqual([expect.not.stringContaining("rm -r")]);
+});
+
+test("a configuration that is no UTF-8 is refused before any daemon starts, with its path", async () => {
+  await using scene = await newScene();
+  const path = join(scene.root, ".agents/sloop/config.yaml");
+  writeFileSync(path, Buffer.concat([Buffer.from("version: 1\n# "), Buffer.from([0xff, 0xfe, 0x0a])]));
+  for (const args of [["status"], ["list"], ["post", ".agents/sloop/tickets/x.md"]]) {
+    const ran = await scene.sloop(args);
+    expect(ran.code).toBe(1);
+    expect(ran.stderr).toContain(`${path}: not valid UTF-8; save the file as UTF-8`);
+  }
+  expect(existsSync(join(scene.dir, "state/sloop/repositories"))).toBe(false);
 });
