@@ -14,6 +14,10 @@ function byHand(run: RunDetail): string | null {
   if (run.branch === null) return null;
   const where = run.worktree !== null && existsSync(run.worktree) ? ` (its files: ${run.worktree})` : "";
   const into = run.target_branch ? ` on \`${run.target_branch}\`` : "";
+  if (run.wip !== null) {
+    const files = run.wip.files === 1 ? "a file" : `${run.wip.files} files`;
+    return `nothing merges this by itself; ${files} of it were never committed and are not on branch \`${run.branch}\`. Look at both${where}, and if they are good, \`git merge --no-ff ${run.wip.ref}\`${into} takes both: the daemon notices`;
+  }
   return `nothing merges this by itself; look at branch \`${run.branch}\`${where}, and if it is good, \`git merge --no-ff ${run.branch}\`${into}: the daemon notices`;
 }
 

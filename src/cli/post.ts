@@ -1,13 +1,14 @@
 // `sloop post`: the one command that checks the whole configuration before it asks anybody (cli.md 3.3).
 
 import { readFileSync, statSync } from "node:fs";
-import { isAbsolute, resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import type { Config } from "../core/config.ts";
+import { configFile } from "../system/config-file.ts";
 import { readIfPresent } from "../system/files.ts";
 import { findCommand } from "./commands.ts";
 import { loadConfiguration, warn } from "./configuration.ts";
 import { usageError } from "./refusal.ts";
-import { clientFor, currentDirectory, openRepository } from "./repository.ts";
+import { clientFor, currentDirectory, openRepository, type Repository } from "./repository.ts";
 import { postArgs } from "./request.ts";
 import { respond } from "./respond.ts";
 import { tellNothingQueued } from "./say.ts";
@@ -50,6 +51,17 @@ function keyWarnings(root: string, file: string): string[] {
   }
 }
 
+/** What the daemon read at its start and somebody has written since: this ticket will run by the old text. */
+function writtenSince({ root, paths }: Repository, flow: string): string[] {
+  const writtenAt = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  // The daemon writes who it is as it starts, and again when it replaces itself.
+  const started = writtenAt(paths.lockFile);
+  const files = [configFile, `.agents/sloop/flows/${flow}.yaml`];
+  return files
+    .filter((file) => started > 0 && writtenAt(join(root, file)) > started)
+    .map((file) => `${file} was written after the daemon started; \`sloop daemon restart\` loads it`);
+}
+
 /** The command. */
 export async function post(session: Session): Promise<number> {
   const [path = ""] = session.values.words;
@@ -63,7 +75,10 @@ export async function post(session: Session): Promise<number> {
   const reply = await client.call("post", postArgs(session.values, file));
   const code = await respond(session, client, "post", reply);
   await warn(session, keyWarnings(repository.root, file));
-  if (reply.ok) await warn(session, missingProgram(loaded.config, reply.data.ticket.target, session.env));
+  if (reply.ok) {
+    await warn(session, missingProgram(loaded.config, reply.data.ticket.target, session.env));
+    await warn(session, writtenSince(repository, reply.data.ticket.flow));
+  }
   if (reply.ok && session.values.switches.has("manual")) await tellNothingQueued(session, reply.data.ticket.id);
   return code;
 }

@@ -4,7 +4,7 @@ import { SloopError } from "../core/errors.ts";
 import type { Failure, Reply } from "../protocol/envelope.ts";
 import type { OperatorVerb, Params, Result } from "../protocol/verbs.ts";
 import type { RepositoryPaths } from "../system/paths.ts";
-import { ask, askUntil, type Starter, startAndAsk } from "./connect.ts";
+import { ask, askUntil, type Starter, startAndAsk, waitForLeaving } from "./connect.ts";
 import { type Exchange, type Timeouts, usualTimeouts } from "./exchange.ts";
 
 /** What to do when nobody answers: start a daemon, keep trying for so long, or say so. */
@@ -122,7 +122,11 @@ export class Client {
       return await askUntil(request, policy.limitMs, () => false);
     }
     await this.checked();
-    if (policy.kind === "stop") throw new DaemonAbsent(first.problem);
+    if (policy.kind === "stop") {
+      const back = await waitForLeaving(paths, request);
+      if (back !== null) return back;
+      throw new DaemonAbsent(first.problem);
+    }
     const onStart = (pid: number) => {
       this.startedPid = pid;
     };

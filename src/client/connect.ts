@@ -16,7 +16,7 @@ export type Starter = {
 
 const pollMs = 20;
 const startLimitMs = 5000;
-const leavingLimitMs = 2000;
+const leavingLimitMs = 5000;
 
 /** What a daemon's own environment must not inherit from a run it may have been started in (cli.md 7.3). */
 const runVariables = [
@@ -69,8 +69,14 @@ export async function askUntil(
   }
 }
 
-/** A live process that names this very socket is about to exit or to replace itself; starting another could take its lock. */
-async function waitForLeaving(paths: RepositoryPaths, request: () => Promise<Exchange>): Promise<Exchange | null> {
+/**
+ * A live process that names this very socket is about to exit or to replace itself: starting another could take its lock, and
+ * to say that none is running would be wrong. Waits for up to 5 s for it to answer; null when it does not.
+ */
+export async function waitForLeaving(
+  paths: RepositoryPaths,
+  request: () => Promise<Exchange>,
+): Promise<Exchange | null> {
   const leaving = async () => (await liveIdentity(paths))?.socket === paths.operatorSocket;
   if (!(await leaving())) return null;
   const result = await askUntil(request, leavingLimitMs, async () => !(await leaving()));

@@ -71,7 +71,7 @@ function uncommittedReason(walked: Walked, placed: Placed): string | null {
   // What the gate itself committed or removed made no difference in the end.
   const left = first.filter((path) => end.includes(path) && !known.has(path));
   if (left.length === 0 || committedLater(walked, placed)) return null;
-  return `\`${gate.stage.name}\` passed with files that are not committed: ${listed(left)}`;
+  return `\`${gate.stage.name}\` passed with uncommitted files (${listed(left)})`;
 }
 
 function judgeGate(walked: Walked, placed: Placed): string | null {

@@ -29,9 +29,13 @@ function requireRunnable(q: Queries, id: string): void {
   }
   if (state === "merged") throw new SloopError("conflict", `ticket \`${id}\` is merged; there is nothing left to run`);
   if (state === "needs_review") {
-    throw new SloopError("conflict", `ticket \`${id}\` is needs_review; merge its branch by hand, the daemon notices`, {
-      hint: `\`sloop show ${id}\` lists its runs and branches`,
-    });
+    throw new SloopError(
+      "conflict",
+      `ticket \`${id}\` is needs_review; \`git merge --no-ff\` its branch, and the daemon notices`,
+      {
+        hint: `\`sloop show ${id}\` lists its runs and branches`,
+      },
+    );
   }
 }
 

@@ -1,7 +1,7 @@
 // What a command says on standard error although it succeeded: a key that nothing reads, a place that is set up already.
 
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { misspeltKeys } from "../../src/cli/ticket-keys.ts";
 import { newWorld } from "../support/repo.ts";
@@ -78,4 +78,20 @@ test("a configuration that is no UTF-8 is refused before any daemon starts, with
     expect(ran.stderr).toContain(`${path}: not valid UTF-8; save the file as UTF-8`);
   }
   expect(existsSync(join(scene.dir, "state/sloop/repositories"))).toBe(false);
+});
+
+test("a flow or configuration that was written after the daemon started is said to be read by nobody yet", async () => {
+  await using scene = await newScene({ flows: { strict: "stages: [{ name: build, action: agent }]" } });
+  await scene.data(["pause"]);
+  const post = async () => (await scene.sloop(["post", scene.ticket("one", "flow: strict"), "--manual"])).stderr;
+  expect(await post()).not.toContain("after the daemon started");
+  const later = new Date(Date.now() + 60_000);
+  const flow = ".agents/sloop/flows/strict.yaml";
+  utimesSync(join(scene.root, flow), later, later);
+  expect(await post()).toContain(
+    `warning: ${flow} was written after the daemon started; \`sloop daemon restart\` loads it`,
+  );
+  const other = ".agents/sloop/config.yaml";
+  utimesSync(join(scene.root, other), later, later);
+  expect(await post()).toContain(`warning: ${other} was written after the daemon started`);
 });

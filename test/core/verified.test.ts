@@ -83,13 +83,13 @@ const refused: [what: string, steps: Step[], tip: string, reason: string][] = [
     "a command that saw a file nobody committed",
     [made, { stage: lint, from: "b", to: "b", starts: [{ uncommitted: ["x.ts"] }], left: ["x.ts"] }],
     "b",
-    "`lint` passed with files that are not committed: x.ts",
+    "`lint` passed with uncommitted files (x.ts)",
   ],
   [
     "a check that saw many",
     [{ stage: verify, from: "a", to: "b", starts: [{ uncommitted: [..."1234567"] }], left: [..."1234567"] }],
     "b",
-    "`verify` passed with files that are not committed: 1, 2, 3, 4, 5 and 2 more",
+    "`verify` passed with uncommitted files (1, 2, 3, 4, 5 and 2 more)",
   ],
   [
     "files that were there before a gate do not become its leavings",
@@ -100,7 +100,7 @@ const refused: [what: string, steps: Step[], tip: string, reason: string][] = [
       { stage: lint, attempt: 2, from: "b", to: "b", starts: [{ uncommitted: ["x", "log"] }], left: ["x", "log"] },
     ],
     "b",
-    "`lint` passed with files that are not committed: x",
+    "`lint` passed with uncommitted files (x)",
   ],
   [
     "what a later command commits in other words",
@@ -109,7 +109,7 @@ const refused: [what: string, steps: Step[], tip: string, reason: string][] = [
       { stage: lint, from: "a", to: "b", starts: [{ uncommitted: ["x"] }] },
     ],
     "b",
-    "`verify` passed with files that are not committed: x",
+    "`verify` passed with uncommitted files (x)",
   ],
   [
     "a HEAD elsewhere",

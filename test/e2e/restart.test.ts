@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { processAlive } from "../../src/system/process.ts";
 import { bin, command } from "../support/bin.ts";
 import { newScene, type Scene } from "../support/scene.ts";
 import { until } from "../support/until.ts";
@@ -34,6 +35,18 @@ describe("daemon restart", () => {
     expect((await scene.data(["status"]))["daemon"]).toMatchObject({ pid, draining: false });
     const zombies = Bun.spawnSync(["ps", "-o", "stat=", "--ppid", String(pid)]).stdout.toString();
     expect(zombies).not.toContain("Z");
+  }, 60_000);
+
+  test("and a stop right behind it: the daemon is gone, and nobody says that none was running", async () => {
+    await using scene = await newScene();
+    await scene.data(["daemon"]);
+    for (let round = 0; round < 3; round += 1) {
+      await scene.data(["daemon", "restart"]);
+      const pid = scene.daemonPid();
+      expect(await scene.data(["stop"])).toMatchObject({ stopping: true });
+      await until(() => !processAlive(pid), "the daemon to be gone");
+      await scene.data(["daemon"]);
+    }
   }, 60_000);
 
   test("is called off by resume", async () => {

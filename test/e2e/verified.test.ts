@@ -34,13 +34,13 @@ const refused: Case[] = [
     what: "a new file that the agent forgot",
     agent: `${work}; echo needed > needed`,
     flow: command("test -e needed"),
-    reason: /^`gate` passed with files that are not committed: needed$/,
+    reason: /^`gate` passed with uncommitted files \(needed\)$/,
   },
   {
     what: "an edit that the agent forgot, seen by a check",
     agent: `${work}; echo better > work`,
     flow: gate("    action: { exec: ['true'] }\n    result_check: { exec: [grep, -q, better, work] }"),
-    reason: /^`gate` passed with files that are not committed: work$/,
+    reason: /^`gate` passed with uncommitted files \(work\)$/,
   },
   {
     what: "what a command after the gate cleans away",
@@ -49,7 +49,7 @@ const refused: Case[] = [
       "  - name: merge",
       "  - name: clean\n    action: { exec: [git, clean, -fdq] }\n  - name: merge",
     ),
-    reason: /^`gate` passed with files that are not committed: needed$/,
+    reason: /^`gate` passed with uncommitted files \(needed\)$/,
   },
   {
     what: "commits on a detached HEAD",
