@@ -11,6 +11,7 @@ import { usageError } from "./refusal.ts";
 import { clientFor, currentDirectory, openRepository, type Repository } from "./repository.ts";
 import { postArgs } from "./request.ts";
 import { respond } from "./respond.ts";
+import { sameIdWarnings } from "./same-id.ts";
 import { tellNothingQueued } from "./say.ts";
 import type { Session } from "./session.ts";
 import { misspeltKeys } from "./ticket-keys.ts";
@@ -78,6 +79,7 @@ export async function post(session: Session): Promise<number> {
   if (reply.ok) {
     await warn(session, missingProgram(loaded.config, reply.data.ticket.target, session.env));
     await warn(session, writtenSince(repository, reply.data.ticket.flow));
+    await warn(session, sameIdWarnings(repository.root, loaded.config.ticketDir, reply.data));
   }
   if (reply.ok && session.values.switches.has("manual")) await tellNothingQueued(session, reply.data.ticket.id);
   return code;

@@ -95,3 +95,18 @@ test("a flow or configuration that was written after the daemon started is said 
   utimesSync(join(scene.root, other), later, later);
   expect(await post()).toContain(`warning: ${other} was written after the daemon started`);
 });
+
+test("an id that a file of a fresh clone has already is said to be taken, and how to mend it works", async () => {
+  await using scene = await newScene();
+  scene.ticket("old", "id: TICK-1");
+  const path = scene.ticket("new");
+  const { stderr } = await scene.sloop(["post", path, "--manual"]);
+  expect(stderr).toContain("warning: old.md says `id: TICK-1` as well");
+  scene.write(path, scene.read(path).replace("id: TICK-1", "id: TICK-2"));
+  await scene.data(["reindex"]);
+  expect(scene.query("select id, file_path from tickets order by id")).toEqual([
+    { id: "TICK-1", file_path: ".agents/sloop/tickets/old.md" },
+    { id: "TICK-2", file_path: path },
+  ]);
+  expect((await scene.sloop(["post", path, "--manual"])).stderr).not.toContain("as well");
+});
