@@ -3,6 +3,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { ListReply } from "../protocol/replies.ts";
+import { isRegularFile } from "../system/files.ts";
 import { completionScript, type Shell } from "./completion-script.ts";
 import { inWorker } from "./inside.ts";
 import { currentDirectory, openClient, openRepository, type Repository } from "./repository.ts";
@@ -13,8 +14,11 @@ import type { Session } from "./session.ts";
 const limitMs = 300;
 
 function flowNames(root: string): string[] {
-  const files = readdirSync(join(root, ".agents/sloop/flows"));
-  const names = files.filter((file) => file.endsWith(".yaml")).map((file) => file.slice(0, -".yaml".length));
+  const directory = join(root, ".agents/sloop/flows");
+  const files = readdirSync(directory).filter((file) => file.endsWith(".yaml") && file !== ".yaml");
+  const names = files
+    .filter((file) => isRegularFile(join(directory, file)))
+    .map((file) => file.slice(0, -".yaml".length));
   return [...new Set(["default", ...names])].sort();
 }
 

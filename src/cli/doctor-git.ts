@@ -1,34 +1,16 @@
 // What `sloop doctor` asks git: the program, the identity, and what in a repository does not reach a worktree.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { runCommand } from "../system/detached.ts";
+import { readIfPresent } from "../system/files.ts";
+import { type Env, type Git, gitIn, unlessSilent } from "./doctor-ask.ts";
+import { oddAt, oddFinding } from "./doctor-files.ts";
+import { checkMergeHooks } from "./doctor-hooks.ts";
+import { pasteWord } from "./doctor-text.ts";
 import type { Finding } from "./finding.ts";
-import { quoteWord } from "./quote.ts";
-import type { Session } from "./session.ts";
 
-type Env = Session["env"];
-type Git = (...args: string[]) => { exitCode: number; stdout: string };
-
-/** Asks git in `cwd`; takes no lock there. Null when git cannot be started. */
-function gitIn(cwd: string, env: Env): Git | null {
-  const kept = Object.entries(env).flatMap(([name, value]): [string, string][] =>
-    value === undefined ? [] : [[name, value]],
-  );
-  const environment = { ...Object.fromEntries(kept), GIT_OPTIONAL_LOCKS: "0", LC_ALL: "C" };
-  const git: Git = (...args) => {
-    const done = runCommand(["git", ...args], { cwd, env: environment });
-    return { exitCode: done.exitCode, stdout: done.stdout.trim() };
-  };
-  try {
-    return git("--version").exitCode === 0 ? git : null;
-  } catch {
-    return null;
-  }
-}
-
-function checkVersion(git: Git): Finding[] {
-  const version = /([0-9]+)\.([0-9]+)/.exec(git("--version").stdout);
+async function checkVersion(git: Git): Promise<Finding[]> {
+  const version = /([0-9]+)\.([0-9]+)/.exec((await git("--version")).stdout);
   const [major, minor] = [Number(version?.[1]), Number(version?.[2])];
   if (version === null || major > 2 || (major === 2 && minor >= 38)) return [];
   return [
@@ -42,8 +24,9 @@ function checkVersion(git: Git): Finding[] {
   ];
 }
 
-function checkIdentity(git: Git): Finding[] {
-  if (git("var", "GIT_AUTHOR_IDENT").exitCode === 0 && git("var", "GIT_COMMITTER_IDENT").exitCode === 0) return [];
+async function checkIdentity(git: Git): Promise<Finding[]> {
+  if ((await git("var", "GIT_AUTHOR_IDENT")).exitCode === 0 && (await git("var", "GIT_COMMITTER_IDENT")).exitCode === 0)
+    return [];
   return [
     {
       check: "git identity",
@@ -55,10 +38,9 @@ function checkIdentity(git: Git): Finding[] {
   ];
 }
 
-/** The program and the identity, which need no repository. */
-export function checkGit(env: Env, cwd: string): Finding[] {
-  const git = gitIn(cwd, env);
-  if (git !== null) return [...checkVersion(git), ...checkIdentity(git)];
+async function checkProgram(env: Env, cwd: string): Promise<Finding[]> {
+  const git = await gitIn(cwd, env);
+  if (git !== null) return [...(await checkVersion(git)), ...(await checkIdentity(git))];
   return [
     {
       check: "git version",
@@ -70,8 +52,13 @@ export function checkGit(env: Env, cwd: string): Finding[] {
   ];
 }
 
-function checkHead(git: Git, mergeTarget: string | null): Finding[] {
-  if (git("rev-parse", "--verify", "--quiet", "HEAD^{commit}").exitCode !== 0) {
+/** The program and the identity, which need no repository. */
+export async function checkGit(env: Env, cwd: string): Promise<Finding[]> {
+  return await unlessSilent(cwd, async () => checkProgram(env, cwd));
+}
+
+async function checkHead(git: Git, mergeTarget: string | null): Promise<Finding[]> {
+  if ((await git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).exitCode !== 0) {
     return [
       {
         check: "first commit",
@@ -82,7 +69,7 @@ function checkHead(git: Git, mergeTarget: string | null): Finding[] {
       },
     ];
   }
-  if (mergeTarget !== null || git("symbolic-ref", "--quiet", "HEAD").exitCode === 0) return [];
+  if (mergeTarget !== null || (await git("symbolic-ref", "--quiet", "HEAD")).exitCode === 0) return [];
   return [
     {
       check: "detached HEAD",
@@ -94,8 +81,8 @@ function checkHead(git: Git, mergeTarget: string | null): Finding[] {
   ];
 }
 
-function checkBranchName(git: Git): Finding[] {
-  if (git("show-ref", "--verify", "--quiet", "refs/heads/sloop").exitCode !== 0) return [];
+async function checkBranchName(git: Git): Promise<Finding[]> {
+  if ((await git("show-ref", "--verify", "--quiet", "refs/heads/sloop")).exitCode !== 0) return [];
   return [
     {
       check: "branch named sloop",
@@ -108,17 +95,17 @@ function checkBranchName(git: Git): Finding[] {
 }
 
 /** A relative hooks path is looked for in each worktree; hooks that are generated are in none. */
-function checkHooks(git: Git): Finding[] {
-  const path = git("config", "core.hooksPath").stdout;
+async function checkHooks(git: Git): Promise<Finding[]> {
+  const path = (await git("config", "core.hooksPath")).stdout;
   if (path === "" || isAbsolute(path) || path.startsWith("~") || path.startsWith("%")) return [];
-  if (git("ls-tree", "-r", "--name-only", "HEAD", "--", path).stdout !== "") return [];
+  if ((await git("--literal-pathspecs", "ls-tree", "-r", "--name-only", "HEAD", "--", path)).stdout !== "") return [];
   return [
     {
       check: "hooks",
       severity: "warning",
       message: `core.hooksPath is \`${path}\`, which is not committed`,
       why: "a worktree does not have it, so an agent's commits pass no hook",
-      fix: `git config core.hooksPath "$(git rev-parse --show-toplevel)"/${quoteWord(path)}`,
+      fix: `git config core.hooksPath "$(git rev-parse --show-toplevel)"/${pasteWord(path)}`,
     },
   ];
 }
@@ -136,17 +123,16 @@ function checkSubmodules(root: string): Finding[] {
   ];
 }
 
-function usesLfs(root: string): boolean {
-  try {
-    return /\bfilter=lfs\b/.test(readFileSync(join(root, ".gitattributes"), "utf8"));
-  } catch {
-    return false;
+async function checkLfs(git: Git, root: string): Promise<Finding[]> {
+  const path = join(root, ".gitattributes");
+  const odd = oddAt(path);
+  if (odd !== null) {
+    const why = "git reads it for every checkout and every commit, and may wait there for ever";
+    return [oddFinding({ check: "attributes", severity: "error", why }, path, odd)];
   }
-}
-
-function checkLfs(git: Git, root: string): Finding[] {
-  if (!usesLfs(root)) return [];
-  if (git("lfs", "version").exitCode === 0 && git("config", "filter.lfs.process").stdout !== "") return [];
+  if (!/\bfilter=lfs\b/.test(new TextDecoder().decode(readIfPresent(path) ?? new Uint8Array()))) return [];
+  if ((await git("lfs", "version")).exitCode === 0 && (await git("config", "filter.lfs.process")).stdout !== "")
+    return [];
   return [
     {
       check: "LFS",
@@ -158,8 +144,8 @@ function checkLfs(git: Git, root: string): Finding[] {
   ];
 }
 
-function checkShallow(git: Git): Finding[] {
-  if (git("rev-parse", "--is-shallow-repository").stdout !== "true") return [];
+async function checkShallow(git: Git): Promise<Finding[]> {
+  if ((await git("rev-parse", "--is-shallow-repository")).stdout !== "true") return [];
   return [
     {
       check: "shallow clone",
@@ -172,7 +158,7 @@ function checkShallow(git: Git): Finding[] {
 }
 
 /** What in the repository at `root` would stop or spoil a run. Nothing when git is missing: that is said elsewhere. */
-export function checkRepository(env: Env, root: string, mergeTarget: string | null): Finding[] {
+export async function checkRepository(env: Env, root: string, mergeTarget: string | null): Promise<Finding[]> {
   if (!existsSync(join(root, ".git"))) {
     return [
       {
@@ -184,14 +170,22 @@ export function checkRepository(env: Env, root: string, mergeTarget: string | nu
       },
     ];
   }
-  const git = gitIn(root, env);
-  if (git === null) return [];
-  return [
-    ...checkHead(git, mergeTarget),
-    ...checkBranchName(git),
-    ...checkHooks(git),
-    ...checkSubmodules(root),
-    ...checkLfs(git, root),
-    ...checkShallow(git),
-  ];
+  const odd = oddAt(join(root, ".git"), "file or directory");
+  if (odd !== null) {
+    const why = "the daemon does not run without a repository";
+    return [oddFinding({ check: "top level", severity: "error", why }, join(root, ".git"), odd)];
+  }
+  return await unlessSilent(root, async () => {
+    const git = await gitIn(root, env);
+    if (git === null) return [];
+    return [
+      ...(await checkHead(git, mergeTarget)),
+      ...(await checkBranchName(git)),
+      ...(await checkHooks(git)),
+      ...(await checkMergeHooks(git, root)),
+      ...checkSubmodules(root),
+      ...(await checkLfs(git, root)),
+      ...(await checkShallow(git)),
+    ];
+  });
 }

@@ -3,8 +3,8 @@
 import { accessSync, constants, existsSync, lstatSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { channelSocket, type RepositoryPaths } from "../system/paths.ts";
+import { pasteWord } from "./doctor-text.ts";
 import type { Finding } from "./finding.ts";
-import { quoteWord } from "./quote.ts";
 
 /** The nearest directory at or above `path` that is there. */
 function nearestThere(path: string): string {
@@ -25,7 +25,7 @@ function checkWritable(path: string, what: string): Finding[] {
         severity: "error",
         message: `${at} cannot be written`,
         why: `${what} there`,
-        fix: `sudo chown -R "$(id -un)" ${quoteWord(at)}`,
+        fix: `sudo chown -R "$(id -un)" ${pasteWord(at)}`,
       },
     ];
   }
@@ -43,7 +43,7 @@ function checkPrivate(path: string): Finding[] {
       severity: "error",
       message: `${path} is not a directory for your user alone`,
       why: "sockets lie in it, and whoever can write there could answer in the daemon's place",
-      fix: ours ? `chmod 700 ${quoteWord(path)}` : `sudo rm -rf ${quoteWord(path)}`,
+      fix: ours ? `chmod 700 ${pasteWord(path)}` : `sudo rm -rf ${pasteWord(path)}`,
     },
   ];
 }
@@ -68,7 +68,7 @@ function checkRoom(path: string, what: string): Finding[] {
       severity: free < tooLittleBytes ? "error" : "warning",
       message: `${Math.floor(free / 1024 ** 2)} MiB are free at ${at}`,
       why: `${what} there; on a full disk nothing is started`,
-      fix: `du -xh ${quoteWord(at)} | sort -h | tail`,
+      fix: `du -xh ${pasteWord(at)} | sort -h | tail`,
     },
   ];
 }

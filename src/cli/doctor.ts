@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { SloopError } from "../core/errors.ts";
 import { checkAgents, checkConfig } from "./doctor-config.ts";
 import { checkDaemon } from "./doctor-daemon.ts";
+import { checkConfigFile, checkOddFiles, oddAt } from "./doctor-files.ts";
 import { checkGit, checkRepository } from "./doctor-git.ts";
 import { checkPlaces } from "./doctor-places.ts";
+import { oneLine } from "./doctor-text.ts";
 import type { Finding } from "./finding.ts";
 import { currentDirectory, openRepository, type Repository } from "./repository.ts";
 import { sayLocal } from "./say.ts";
@@ -38,7 +40,7 @@ function lines(finding: Finding, style: Style): string[] {
 }
 
 function text(findings: readonly Finding[], root: string | null, style: Style): string {
-  const where = root === null ? "no repository here: checked the machine alone" : `checked ${root}`;
+  const where = root === null ? "no repository here: checked the machine alone" : `checked ${oneLine(root)}`;
   const errors = findings.filter(({ severity }) => severity === "error").length;
   const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? "" : "s"}`;
   const result =
@@ -48,19 +50,37 @@ function text(findings: readonly Finding[], root: string | null, style: Style): 
   return [`${where}; ${result}`, ...findings.flatMap((finding) => lines(finding, style))].join("\n");
 }
 
+/** What is found in a repository; a git that fell silent before is not asked again. */
+async function checkHere(repository: Repository, session: Session, findings: Finding[]): Promise<void> {
+  const { root, paths } = repository;
+  const { env } = session;
+  const silent = findings.some(({ check }) => check === "git answer");
+  const config = checkConfig(root, env, findings)?.config ?? null;
+  if (config !== null) findings.push(...checkAgents(config, root, env));
+  findings.push(...checkOddFiles(root, config, findings));
+  if (!silent) findings.push(...(await checkRepository(env, root, config?.mergeTarget ?? null)));
+  const worktreeDir = join(root, config?.worktreeDir ?? ".worktrees");
+  findings.push(...checkPlaces(paths, worktreeDir), ...(await checkDaemon(repository, session)));
+}
+
 /** Gives exit code 1 when something found is an error. */
 export async function doctor(session: Session): Promise<number> {
-  const findings: Finding[] = [];
-  const repository = await repositoryHere(session, findings);
-  findings.push(...checkGit(session.env, repository?.root ?? currentDirectory()));
-  if (repository !== null) {
-    const { root, paths } = repository;
-    const loaded = checkConfig(root, session.env, findings);
-    if (loaded !== null) findings.push(...checkAgents(loaded.config, root, session.env));
-    findings.push(...checkRepository(session.env, root, loaded?.config.mergeTarget ?? null));
-    const worktreeDir = join(root, loaded?.config.worktreeDir ?? ".worktrees");
-    findings.push(...checkPlaces(paths, worktreeDir), ...(await checkDaemon(repository, session)));
-  }
-  await sayLocal(session.json, { findings }, text(findings, repository?.root ?? null, session.style));
+  const found: Finding[] = [];
+  const repository = await repositoryHere(session, found);
+  const root = repository?.root ?? null;
+  const directory = root ?? currentDirectory();
+  const odd = oddAt(join(directory, ".git"), "file or directory") !== null;
+  found.push(...checkConfigFile(currentDirectory(), root));
+  // Whoever commits may be written in the repository: beside a `.git` that is none, that is not known.
+  const git = await checkGit(session.env, odd ? "/" : directory);
+  found.push(...git.filter(({ check }) => !odd || check !== "git identity"));
+  if (repository !== null) await checkHere(repository, session, found);
+  const findings = found.map((finding) => ({
+    ...finding,
+    message: oneLine(finding.message),
+    why: oneLine(finding.why),
+    fix: oneLine(finding.fix),
+  }));
+  await sayLocal(session.json, { findings }, text(findings, root, session.style));
   return findings.some(({ severity }) => severity === "error") ? 1 : 0;
 }

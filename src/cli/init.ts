@@ -1,11 +1,13 @@
 // `sloop init`: makes what is missing of `.agents/sloop` in the current directory, and never changes what is there (cli.md 11).
 
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { SloopError } from "../core/errors.ts";
+import { parseEssentials } from "../parse/config.ts";
 import { rawTestCommand, scaffold } from "../parse/templates.ts";
 import { configFile } from "../system/config-file.ts";
 import { readIfPresent, systemCode } from "../system/files.ts";
+import { quoteWord } from "./quote.ts";
 import { currentDirectory } from "./repository.ts";
 import { remark, sayLocal } from "./say.ts";
 import type { Session } from "./session.ts";
@@ -100,6 +102,36 @@ function setUpAbove(root: string): string | null {
   }
 }
 
+/** Where the configuration at `root` puts worktrees, or the usual place. */
+function worktreesOf(root: string): string {
+  const path = join(root, configFile);
+  try {
+    const text = new TextDecoder().decode(readIfPresent(path) ?? new Uint8Array());
+    return resolve(root, parseEssentials(path, text).worktreeDir);
+  } catch {
+    return join(root, ".worktrees");
+  }
+}
+
+/** The repository whose run has its worktree at or above `directory`, and that worktree; null when there is none. */
+function runAround(directory: string): { root: string; worktree: string } | null {
+  for (let at = directory; dirname(at) !== at; at = dirname(at)) {
+    if (look(join(at, ".git")) !== "file") continue;
+    for (let root = setUpAbove(at); root !== null; root = setUpAbove(root)) {
+      if (worktreesOf(root) === dirname(at)) return { root, worktree: at };
+    }
+  }
+  return null;
+}
+
+/** What is made in a run's worktree would go with it, and every command typed there is for the repository around it. */
+function refuseInWorktree(directory: string): void {
+  const run = runAround(directory);
+  if (run === null) return;
+  const message = `${run.worktree} is the worktree of a run; the repository is ${run.root}, and it is set up`;
+  throw new SloopError("conflict", message, { hint: `cd ${quoteWord(run.root)}` });
+}
+
 function warningsOf({ repository_root: root, existing }: Scaffolded): string[] {
   if (look(join(root, ".git")) !== null) return [];
   const above = setUpAbove(root);
@@ -122,7 +154,9 @@ function initText(done: Scaffolded): string {
 
 /** The command. */
 export async function init(session: Session): Promise<number> {
-  const done = scaffoldInto(currentDirectory());
+  const directory = currentDirectory();
+  refuseInWorktree(directory);
+  const done = scaffoldInto(directory);
   const warnings = warningsOf(done);
   await sayLocal(session.json, warnings.length > 0 ? { ...done, warnings } : done, initText(done));
   if (!session.json) for (const warning of warnings) await remark(`warning: ${warning}`);

@@ -1,7 +1,7 @@
 // `sloop completions`: the scripts in the real shells, and the ids they ask for.
 
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commands } from "../../src/cli/commands.ts";
 import { bin, command, sloop } from "../support/bin.ts";
@@ -184,4 +184,15 @@ test.each([
   const ran = await sloop(args, { cwd: "/" });
   expect(ran).toMatchObject({ code: 2, stdout: "" });
   expect(ran.stderr).toContain(message);
+});
+
+test("a flow that is a pipe, a folder or a dead link is not offered", async () => {
+  await using other = await newScene({ flows: { real: "stages:\n  - { name: build, action: agent }\n" } });
+  const flows = join(other.root, ".agents/sloop/flows");
+  expect(Bun.spawnSync(["mkfifo", join(flows, "pipe.yaml")]).exitCode).toBe(0);
+  mkdirSync(join(flows, "folder.yaml"));
+  symlinkSync("nowhere", join(flows, "dead.yaml"));
+  symlinkSync("real.yaml", join(flows, "linked.yaml"));
+  const offered = await until(async () => (await other.sloop(["completions", "refs", "flows"])).stdout, "some flows");
+  expect(offered).toBe("default\nlinked\nreal\n");
 });

@@ -130,3 +130,26 @@ test("the printed templates load together in an initialised repository", async (
     "merge",
   ]);
 });
+
+test("refuses in a run's worktree and below it, saying where the repository is, and writes nothing", async () => {
+  await using world = await newWorld();
+  await data(world);
+  world.commit("set up");
+  const refused = async (folder: string) => {
+    const ran = await world.sloop(["--json", "init"], { cwd: join(world.root, folder) });
+    expect(ran).toMatchObject({ code: 1, stdout: "" });
+    expect(JSON.parse(ran.stderr).error).toMatchObject({ code: "conflict" });
+    expect(JSON.parse(ran.stderr).error.message).toContain(`the repository is ${world.root}`);
+  };
+  world.git("worktree", "add", "-q", ".worktrees/run-1");
+  mkdirSync(join(world.root, ".worktrees/run-1/sub"));
+  await refused(".worktrees/run-1");
+  await refused(".worktrees/run-1/sub");
+  expect(world.git("-C", ".worktrees/run-1", "status", "--porcelain")).toBe("");
+  world.write(".agents/sloop/config.yaml", "version: 1\nworktree_dir: build/trees\n");
+  world.git("worktree", "add", "-q", "build/trees/run-2");
+  await refused("build/trees/run-2");
+  // A worktree elsewhere is nobody's run.
+  world.git("worktree", "add", "-q", "mine/three");
+  expect((await data(world, join(world.root, "mine/three"))).existing).not.toEqual([]);
+});
