@@ -26,6 +26,8 @@ export type StageVerdict = {
   verdict: "pass" | "fail";
   confidence: Confidence | null;
   reason: string | null;
+  /** Where the run's branch stood when it was filed; null when that was not observed. */
+  tip: string | null;
 };
 
 /** A reviewer's report from one seat of one execution's panel. */
@@ -77,6 +79,9 @@ export type StageProcess = {
   merge?: { target_head: string; branch_tip: string; completed_target: string | null };
 };
 
+/** A path that differs from its commit, and what is there: an object name, "deleted", or null where that does not tell. */
+export type Uncommitted = { path: string; oid: string | null };
+
 /** What a gate's process was started on: the worktree's commit, its branch's, and what nobody committed. */
 export type GateTree = {
   stageIndex: number;
@@ -87,7 +92,9 @@ export type GateTree = {
   head: string | null;
   tip: string | null;
   /** Null when git cannot tell. */
-  uncommitted: string[] | null;
+  uncommitted: Uncommitted[] | null;
+  /** Whether there were more than are listed. */
+  more: boolean;
   /** The tree that committing everything would have made; null when there was nothing to commit, or git cannot tell. */
   content: string | null;
 };
@@ -99,10 +106,10 @@ export type StageTree = {
   /** Null when an earlier daemon began the execution. */
   from: string | null;
   tip: string | null;
-  /** The tip's tree; asked for only where a gate saw something uncommitted. */
+  /** The tip's tree; asked for only where a gate saw something uncommitted, or the tip moved under one. */
   tree: string | null;
-  /** Of a gate: what its end left uncommitted. Null for other stages, and when git cannot tell. */
-  uncommitted: string[] | null;
+  /** Of a gate: what its end left uncommitted. Null for other stages, when git cannot tell, and when it is too much to list. */
+  uncommitted: Uncommitted[] | null;
 };
 
 /** Everything kept about one run beside its walk, kinds folded into fields. */

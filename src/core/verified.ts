@@ -1,6 +1,6 @@
 // Whether what a merge would land is what the run's gates passed on: decided from what was observed around them.
 
-import type { GateTree, StageRecord, StageTree } from "./evidence.ts";
+import type { GateTree, StageRecord, StageTree, StageVerdict, Uncommitted } from "./evidence.ts";
 import type { Flow, Stage } from "./flow.ts";
 
 /** A walk as far as it went, and what was observed beside it. */
@@ -8,15 +8,21 @@ export type Walked = {
   flow: Flow;
   branch: string;
   log: readonly StageRecord[];
+  verdicts: readonly StageVerdict[];
   gateTrees: readonly GateTree[];
   stageTrees: readonly StageTree[];
 };
 
 type Execution = { stage: Stage; index: number; attempt: number; passed: boolean };
+type Placed = { gate: Execution; before: readonly Execution[]; after: readonly Execution[] };
 
-/** Whether a stage judges what lies in the worktree by a process of its own, rather than making it. */
-export function isGate({ action, resultCheck }: Stage): boolean {
-  return action.kind === "exec" || resultCheck.kind === "exec" || resultCheck.kind === "panel";
+/**
+ * The phase in which a stage judges what lies in the worktree by a process of its own; null for one that makes it. Where a
+ * command or reviewers check what an action did, the action is a maker.
+ */
+export function gatePhase({ action, resultCheck }: Stage): "action" | "check" | null {
+  if (resultCheck.kind === "exec" || resultCheck.kind === "panel") return "check";
+  return action.kind === "exec" && resultCheck.kind !== "commits" ? "action" : null;
 }
 
 function executionsOf({ flow, log }: Walked): Execution[] {
@@ -28,9 +34,10 @@ function executionsOf({ flow, log }: Walked): Execution[] {
 
 const mostPaths = 5;
 
-function listed(paths: readonly string[]): string {
-  const more = paths.length - mostPaths;
-  return paths.slice(0, mostPaths).join(", ") + (more > 0 ? ` and ${more} more` : "");
+function listed(paths: readonly string[], more: boolean): string {
+  const left = paths.length - mostPaths;
+  const rest = more ? " and many more" : left > 0 ? ` and ${left} more` : "";
+  return paths.slice(0, mostPaths).join(", ") + rest;
 }
 
 const short = (oid: string) => oid.slice(0, 10);
@@ -43,18 +50,27 @@ function endOf({ stageTrees }: Walked, { index, attempt }: Execution): StageTree
   return stageTrees.find((tree) => tree.stageIndex === index && tree.attempt === attempt);
 }
 
-/** What gates before this one left uncommitted themselves, such as reports and build output. */
+/** Whether one path is the other, or a folder that holds it. */
+function overlap(one: string, other: string): boolean {
+  const within = (inner: string, outer: string) => inner === outer || (outer.endsWith("/") && inner.startsWith(outer));
+  return within(one, other) || within(other, one);
+}
+
+const key = ({ path, oid }: Uncommitted) => `${oid} ${path}`;
+
+/** What gates before this one left uncommitted themselves, such as reports and build output, each as it was left. */
 function leavings(walked: Walked, before: readonly Execution[]): Set<string> {
   const found = new Set<string>();
   for (const execution of before) {
-    const first = startsOf(walked, execution)[0]?.uncommitted;
-    if (first == null) continue;
-    for (const path of endOf(walked, execution)?.uncommitted ?? []) if (!first.includes(path)) found.add(path);
+    const start = startsOf(walked, execution)[0];
+    if (start?.uncommitted == null || start.more) continue;
+    for (const left of endOf(walked, execution)?.uncommitted ?? []) {
+      const there = start.uncommitted.some(({ path }) => overlap(path, left.path));
+      if (!there && left.oid !== null) found.add(key(left));
+    }
   }
   return found;
 }
-
-type Placed = { gate: Execution; before: readonly Execution[]; after: readonly Execution[] };
 
 /** Whether everything the gate saw was committed later, exactly as it saw it. */
 function committedLater(walked: Walked, { gate, after }: Placed): boolean {
@@ -65,34 +81,59 @@ function committedLater(walked: Walked, { gate, after }: Placed): boolean {
 /** What the gate passed on that is not on the branch; null: nothing. */
 function uncommittedReason(walked: Walked, placed: Placed): string | null {
   const { gate, before } = placed;
-  const first = startsOf(walked, gate)[0]?.uncommitted ?? [];
-  const end = endOf(walked, gate)?.uncommitted ?? first;
+  const start = startsOf(walked, gate)[0];
+  if (start?.uncommitted == null) return null;
+  const end = endOf(walked, gate)?.uncommitted ?? null;
   const known = leavings(walked, before);
   // What the gate itself committed or removed made no difference in the end.
-  const left = first.filter((path) => end.includes(path) && !known.has(path));
-  if (left.length === 0 || committedLater(walked, placed)) return null;
-  return `\`${gate.stage.name}\` passed with uncommitted files (${listed(left)})`;
+  const stayed = ({ path }: Uncommitted) => end === null || end.some((other) => overlap(path, other.path));
+  const left = start.uncommitted.filter((one) => !known.has(key(one)) && stayed(one));
+  if (left.length === 0 && !start.more) return null;
+  if (!start.more && left.every(({ oid }) => oid !== null) && committedLater(walked, placed)) return null;
+  const paths = (left.length > 0 ? left : start.uncommitted).map(({ path }) => path);
+  return `\`${gate.stage.name}\` passed with uncommitted files (${listed(paths, start.more)}); commit or ignore them`;
+}
+
+/** Whether a later gate looked at the branch as well, and passed. */
+function judgedLater({ after }: Placed): boolean {
+  return after.some(({ stage, passed }) => passed && gatePhase(stage) !== null);
+}
+
+/** A branch that moved while it was judged is not what was judged. */
+function movedUnderJudge(walked: Walked, placed: Placed): string | null {
+  const { gate } = placed;
+  const end = endOf(walked, gate);
+  if (end?.tip == null) return null;
+  const moved = `${walked.branch} moved to ${short(end.tip)} while \`${gate.stage.name}\` judged it`;
+  const starts = startsOf(walked, gate);
+  if (gatePhase(gate.stage) === "check") return starts.some(({ tip }) => tip !== end.tip) ? moved : null;
+  if (gate.stage.resultCheck.kind === "reported") {
+    const { name } = gate.stage;
+    const report = walked.verdicts.find((filed) => filed.stage === name && filed.attempt === gate.attempt);
+    return report?.tip != null && report.tip !== end.tip ? moved : null;
+  }
+  // A command may commit what it found as it found it, or something that a later gate looks at; and where nobody had
+  // committed before, it was the one that makes the work.
+  const first = placed.before[0];
+  const base = first === undefined ? starts[0]?.tip : begun(walked, first);
+  const maker = base == null || starts[0]?.tip === base;
+  const same = starts.every(({ tip, content }) => tip === end.tip || (content !== null && content === end.tree));
+  if (same || maker || judgedLater(placed)) return null;
+  return `${moved}; a stage that is to commit says so by \`result_check: { builtin: commits }\``;
 }
 
 function judgeGate(walked: Walked, placed: Placed): string | null {
-  const { gate } = placed;
-  const { name } = gate.stage;
-  const starts = startsOf(walked, gate);
-  for (const { head, tip, uncommitted } of starts) {
+  const { name } = placed.gate.stage;
+  for (const { head, tip, uncommitted } of startsOf(walked, placed.gate)) {
     if (head === null || tip === null || uncommitted === null) return `git could not tell what \`${name}\` passed on`;
     if (head !== tip) return `\`${name}\` passed on ${short(head)}, but ${walked.branch} stood at ${short(tip)}`;
   }
-  const judged = starts.filter((start) => start.phase === "check").map((start) => start.tip);
-  const end = endOf(walked, gate)?.tip ?? null;
-  if (judged.length > 0 && end !== null && judged.some((tip) => tip !== end)) {
-    return `${walked.branch} moved to ${short(end)} while \`${name}\` judged it`;
-  }
-  return uncommittedReason(walked, placed);
+  return movedUnderJudge(walked, placed) ?? uncommittedReason(walked, placed);
 }
 
 /** Where the branch stood when an execution began; null: not observed, as when an earlier daemon began it. */
 function begun(walked: Walked, execution: Execution): string | null {
-  const observed = execution.stage.action.kind === "exec" ? startsOf(walked, execution)[0]?.tip : undefined;
+  const observed = gatePhase(execution.stage) === "action" ? startsOf(walked, execution)[0]?.tip : undefined;
   return observed ?? endOf(walked, execution)?.from ?? null;
 }
 
@@ -111,7 +152,7 @@ function movedReason(walked: Walked, chain: readonly Execution[], tip: string): 
 /** Positions of the executions that count: each gate's latest, where it passed. */
 function passedGates(executions: readonly Execution[]): number[] {
   const latest = new Map<number, number>();
-  for (const [at, { stage, index }] of executions.entries()) if (isGate(stage)) latest.set(index, at);
+  for (const [at, { stage, index }] of executions.entries()) if (gatePhase(stage) !== null) latest.set(index, at);
   return [...latest.values()].filter((at) => executions[at]?.passed === true).sort((a, b) => a - b);
 }
 

@@ -2,6 +2,7 @@
 
 import type { StageProcess } from "../core/evidence.ts";
 import { findMergeCheckout } from "../git/checkout.ts";
+import { strayRepositories } from "../git/gitlinks.ts";
 import { isAncestor, observeCommits, readBranchTip, readHead } from "../git/inspect.ts";
 import { mergeInProgress, undoFailedMerge } from "../git/leftover.ts";
 import { conflictReason, guardedMergeArgv, type MergePlan, mergeByRef, movedCode, planMerge } from "../git/merge.ts";
@@ -203,6 +204,14 @@ function explain({ code, output }: Ended, { branch, targetBranch }: DrivenRun): 
   return `would be overwritten by merge: ${paths.map((line) => line.trim()).join(", ")}`;
 }
 
+/** A branch that only names a repository somebody made in the worktree would land without its files. */
+async function whyIncomplete(root: string, { targetTip, branchTip }: Tips): Promise<string | null> {
+  const stray = await strayRepositories(root, targetTip, branchTip);
+  if (stray.length === 0) return null;
+  const are = stray.length === 1 ? "is a repository of its own" : "are repositories of their own";
+  return `${stray.join(", ")} ${are}, and the branch holds none of the files; remove its .git and commit them`;
+}
+
 /** One try from fresh tips; null when somebody else moved the target first. */
 async function attempt(merge: Merge): Promise<Result | null> {
   const { daemon, execution, ffOnly } = merge;
@@ -214,8 +223,8 @@ async function attempt(merge: Merge): Promise<Result | null> {
   if (branchTip === null) return fail(`branch \`${run.branch}\` cannot be read`);
   const plan = await planMerge({ root, targetTip, branchTip, ffOnly });
   if (plan.kind === "nothing") return pass;
-  const unverified = whyUnverified(daemon, run, branchTip);
-  if (unverified !== null) return fail(unverified);
+  const held = whyUnverified(daemon, run, branchTip) ?? (await whyIncomplete(root, { targetTip, branchTip }));
+  if (held !== null) return fail(held);
   if (plan.kind === "conflict") return fail(conflictReason(plan.paths));
   if (plan.kind === "refused") return fail(plan.reason);
   const checkout = findMergeCheckout(root, run.targetBranch);

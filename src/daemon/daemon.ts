@@ -1,6 +1,7 @@
 // One daemon's life: ground prepared, doors opened, runs of an earlier daemon taken up, passes driven, and its end.
 
 import { gitDirectoryPresent } from "../git/inspect.ts";
+import { endPassingGit } from "../git/run.ts";
 import { openHooks } from "../system/hooks.ts";
 import { openBackoff } from "./backoff.ts";
 import type { Daemon, DaemonEnd, Door, OpenWorkerDoor } from "./context.ts";
@@ -135,6 +136,7 @@ export function openDaemon(ground: Ground, options: DaemonOptions): RunningDaemo
     daemon.log.info("sloop::daemon", why === "stop" ? "daemon_stopped" : "restart_drain_complete");
     door.close();
     for (const live of daemon.live.values()) live.door?.close();
+    endPassingGit();
     ground.store.close();
     ground.lock.close();
     daemon.log.close();

@@ -3,7 +3,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { removeIfPresent } from "../system/files.ts";
+import { isRegularFile, removeIfPresent } from "../system/files.ts";
 import { readHead } from "./inspect.ts";
 import { listCheckouts, readLayout, readLine } from "./layout.ts";
 import { git, lastLine, longestGitMs, splitNul } from "./run.ts";
@@ -97,7 +97,7 @@ export async function unmergedPaths(checkout: string): Promise<string[] | null> 
 /** The tree a checkout's index stands for, read from a copy so that nothing is written there; null while it has conflicts. */
 export async function indexTree(checkout: string): Promise<string | null> {
   const layout = readLayout(checkout);
-  if (layout === null || !existsSync(join(layout.gitDir, "index"))) return null;
+  if (layout === null || !isRegularFile(join(layout.gitDir, "index"))) return null;
   const scratch = mkdtempSync(join(tmpdir(), "sloop-index-"));
   try {
     const index = join(scratch, "index");

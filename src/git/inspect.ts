@@ -1,8 +1,9 @@
 // What a repository says: where HEAD and branches stand, what a branch gained. Git's files are read where that is enough.
 
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { type GitLayout, readLayout, readLine } from "./layout.ts";
+import { wholeFileLimit } from "../system/files.ts";
+import { type GitLayout, readLayout, readLine, readText } from "./layout.ts";
 import { git, gitNow, lastLine } from "./run.ts";
 
 const objectName = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
@@ -15,16 +16,18 @@ function storesFiles(layout: GitLayout): boolean {
 }
 
 function readPacked(commonDir: string, reference: string): string | null {
-  let text: string;
-  try {
-    text = readFileSync(join(commonDir, "packed-refs"), "utf8");
-  } catch {
-    return null;
-  }
+  const text = readText(join(commonDir, "packed-refs"));
+  if (text === null) return null;
   const at = text.indexOf(` ${reference}\n`);
   if (at < 40) return null;
   const oid = text.slice(text.lastIndexOf("\n", at - 1) + 1, at);
   return objectName.test(oid) ? oid : null;
+}
+
+/** A repository of hundreds of thousands of references is git's to read. */
+function packedTooLarge(commonDir: string): boolean {
+  const found = statSync(join(commonDir, "packed-refs"), { throwIfNoEntry: false });
+  return found?.isFile() === true && found.size > wholeFileLimit;
 }
 
 function readStored(commonDir: string, reference: string, depth = 0): string | null {
@@ -37,7 +40,10 @@ function readStored(commonDir: string, reference: string, depth = 0): string | n
 }
 
 function resolveReference(root: string, layout: GitLayout, reference: string): string | null {
-  if (storesFiles(layout)) return readStored(layout.commonDir, reference);
+  if (storesFiles(layout)) {
+    const stored = readStored(layout.commonDir, reference);
+    if (stored !== null || !packedTooLarge(layout.commonDir)) return stored;
+  }
   const { code, stdout } = gitNow(
     ["rev-parse", "--verify", "--quiet", "--end-of-options", `${reference}^{commit}`],
     root,

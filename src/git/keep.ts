@@ -3,6 +3,7 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isRegularFile } from "../system/files.ts";
 import { readBranchTip, readReference } from "./inspect.ts";
 import { type AskIndex, fillIndex, mustSay, quiet } from "./kept-files.ts";
 import { type KeptPlace, placeOf } from "./kept-place.ts";
@@ -68,11 +69,17 @@ async function keepFrom(run: WorktreeOfRun, place: KeptPlace, index: string): Pr
   const { worktree } = run;
   const env = { GIT_DIR: place.gitDir, GIT_WORK_TREE: worktree, GIT_INDEX_FILE: index, ...sloopIdentityVariables };
   const ask: AskIndex = (args, input) =>
-    git([...quiet, ...args], { cwd: worktree, write: true, env, ...(input === undefined ? {} : { input }) });
+    git([...quiet, ...args], {
+      cwd: worktree,
+      write: true,
+      passing: true,
+      env,
+      ...(input === undefined ? {} : { input }),
+    });
   const base = await baseOf(run, place);
   const own = join(place.gitDir, "index");
   // A copy of the real index spares reading every file again, and knows what is sparse.
-  if (place.own && existsSync(own)) copyFileSync(own, index);
+  if (place.own && isRegularFile(own)) copyFileSync(own, index);
   else if (base !== null) await mustSay(ask(["read-tree", base]));
   const missed = await fillIndex({ ask, worktree, base, deletions: place.own }, () => rmSync(index, { force: true }));
   const kept = await commitIndex(run, ask, base);

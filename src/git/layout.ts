@@ -1,8 +1,8 @@
 // Where git keeps things for one checkout: its own directory, the one shared by all worktrees, and the worktrees themselves.
 
-import { lstatSync, readFileSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { fileSource } from "../system/files.ts";
+import { fileSource, readIfPresent } from "../system/files.ts";
 
 export type GitLayout = {
   /** HEAD, index and operations in progress of this checkout. */
@@ -11,13 +11,19 @@ export type GitLayout = {
   commonDir: string;
 };
 
-/** The text of a small file of git's, trimmed; null when it cannot be read. */
-export function readLine(path: string): string | null {
+/** The text of a file of git's; null when it cannot be read. A pipe or device that an agent put there keeps nobody waiting. */
+export function readText(path: string): string | null {
   try {
-    return readFileSync(path, "utf8").trim();
+    const bytes = readIfPresent(path);
+    return bytes === null ? null : new TextDecoder().decode(bytes);
   } catch {
     return null;
   }
+}
+
+/** The same without the blanks around it. */
+export function readLine(path: string): string | null {
+  return readText(path)?.trim() ?? null;
 }
 
 function gitDirOf(checkout: string): string | null {

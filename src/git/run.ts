@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { childEnvironment } from "../system/environment.ts";
 import { gateArgv, gateLine } from "../system/gate.ts";
-import { processStart, stopGroup } from "../system/process.ts";
+import { processStart, signalGroup, stopGroup } from "../system/process.ts";
 
 export type GitOptions = {
   cwd: string;
@@ -13,8 +13,10 @@ export type GitOptions = {
   env?: Readonly<Record<string, string>>;
   /** Whether this git may change something; a read takes no optional locks. */
   write?: boolean;
-  /** After this long git and all it started are ended; no limit without it. */
+  /** After this long git and all it started are ended; 10 minutes without it. */
   timeoutMs?: number;
+  /** Whether it is ended with the daemon, because what an agent set up may keep it busy; by default if it only reads. */
+  passing?: boolean;
 };
 
 /** `code` is null when git was ended by a signal, or could not be started (`stderr` then says why). */
@@ -46,6 +48,13 @@ function startFailure(error: unknown): GitResult {
   return { code: null, stdout: "", stderr: `git cannot be started: ${error instanceof Error ? error.message : error}` };
 }
 
+const passing = new Set<number>();
+
+/** Ends every git that only looks, with all it started: nobody waits for it any more. A write is let come to its end. */
+export function endPassingGit(): void {
+  for (const pid of passing) signalGroup(pid, "SIGKILL");
+}
+
 /** Runs git to its end. Never rejects: a git that fails or cannot be started is a result. */
 export async function git(args: readonly string[], options: GitOptions): Promise<GitResult> {
   const write = options.write ?? false;
@@ -58,12 +67,11 @@ export async function git(args: readonly string[], options: GitOptions): Promise
       stderr: "pipe",
       detached: true,
     });
-    const timer =
-      options.timeoutMs === undefined
-        ? undefined
-        : setTimeout(() => void stopGroup(child.pid, graceMs), options.timeoutMs);
+    if (options.passing ?? !write) passing.add(child.pid);
+    const timer = setTimeout(() => void stopGroup(child.pid, graceMs), options.timeoutMs ?? longestGitMs);
     const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     clearTimeout(timer);
+    passing.delete(child.pid);
     return { code: child.exitCode, stdout, stderr };
   } catch (error) {
     return startFailure(error);

@@ -75,7 +75,7 @@ const readers: Record<string, (facts: RunFacts, data: Data) => void> = {
     facts.stall = data as Stall;
   },
   stage_verdict: (facts, data) => {
-    facts.verdicts.push({ attempt: 1, confidence: null, reason: null, ...data } as StageVerdict);
+    facts.verdicts.push({ attempt: 1, confidence: null, reason: null, tip: null, ...data } as StageVerdict);
   },
   panel_report: (facts, data) => {
     const report = { attempt: 1, confidence: null, reason: null, ...data, stageIndex: data["stage_index"] };

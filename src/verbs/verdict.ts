@@ -4,9 +4,11 @@ import { trimBlank } from "../core/blank.ts";
 import { SloopError } from "../core/errors.ts";
 import type { Confidence } from "../core/evidence.ts";
 import type { Daemon, TokenScope } from "../daemon/context.ts";
+import { readBranchTip } from "../git/inspect.ts";
 import type { VerdictReply } from "../protocol/replies.ts";
 import type { Params } from "../protocol/verbs.ts";
 import { fileReport, fileVerdict } from "../store/evidence.ts";
+import { readRun } from "../store/runs.ts";
 import { executingRun, scopedStage } from "./brief.ts";
 import type { Handler } from "./handler.ts";
 
@@ -29,7 +31,10 @@ function reportSeat(daemon: Daemon, scope: TokenScope & { seat: number }, report
 
 function reportStage(daemon: Daemon, scope: TokenScope, report: Report): VerdictReply {
   const { runId, stage, attempt } = scope;
-  const filed = { stage, attempt, ...report };
+  const branch = readRun(daemon.store.db, runId)?.branch ?? null;
+  // What comes after a verdict was not judged by it.
+  const tip = branch === null ? null : readBranchTip(daemon.paths.root, branch);
+  const filed = { stage, attempt, ...report, tip };
   const first = daemon.store.write((tx) => fileVerdict(tx, runId, filed, daemon.clock.now()));
   if (!first) throw alreadyReported(stage);
   return { verdict: { run: runId, stage, attempt, ...report } };

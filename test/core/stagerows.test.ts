@@ -167,7 +167,7 @@ describe("fields", () => {
   test("confidence comes from the report of that execution only", () => {
     const reported: Flow = { name: "r", stages: [stage("review", { resultCheck: { kind: "reported" } })] };
     const verdicts = [
-      { stage: "review", attempt: 1, verdict: "fail" as const, confidence: "high" as const, reason: "no" },
+      { stage: "review", attempt: 1, verdict: "fail" as const, confidence: "high" as const, reason: "no", tip: null },
     ];
     const first = record("review", { stageIndex: 0, state: "failed", verdictSource: "reported", reason: "no" });
     const rows = stageRows(input({ flow: reported, terminal: true, log: [first, { ...first, attempt: 2 }], verdicts }));

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { GateTree, StageRecord, StageTree } from "../../src/core/evidence.ts";
+import type { GateTree, StageRecord, StageTree, StageVerdict, Uncommitted } from "../../src/core/evidence.ts";
 import type { Action, ResultCheck, Stage } from "../../src/core/flow.ts";
-import { isGate, unverifiedReason, type Walked } from "../../src/core/verified.ts";
+import { gatePhase, unverifiedReason, type Walked } from "../../src/core/verified.ts";
 
 const agent: Action = { kind: "agent" };
 const command: Action = { kind: "exec", cmd: ["true"] };
@@ -20,6 +20,10 @@ const build = stage("build", agent, { kind: "commits" });
 const lint = stage("lint", command);
 const verify = stage("verify", agent, check);
 const review = stage("review", command, panel);
+const more = stage("more", command);
+const checked = stage("checked", command, check);
+const maker = stage("maker", command, { kind: "commits" });
+const report = stage("report", command, { kind: "reported" });
 const sync = stage("sync", { kind: "sync" });
 
 /** One execution as it was observed; a gate by default sees what it leaves, clean. */
@@ -30,20 +34,31 @@ type Step = {
   attempt?: number;
   failed?: boolean;
   /** What its processes were started on; default one, on `from` for a command and on `to` for a check. */
-  starts?: Partial<GateTree>[];
-  left?: string[] | null;
+  starts?: (Partial<Omit<GateTree, "uncommitted">> & { uncommitted?: Path[] | null })[];
+  left?: Path[] | null;
+  /** Where the branch stood when a verdict was filed. */
+  verdict?: string;
 };
+/** A path alone stands for one that is always the same. */
+type Path = string | Uncommitted;
+
+const paths = (list: Path[] | null): Uncommitted[] | null =>
+  list?.map((one) => (typeof one === "string" ? { path: one, oid: `object ${one}` } : one)) ?? null;
 
 function walked(steps: Step[]): Walked {
   const stages = [...new Set(steps.map((step) => step.stage))];
   const log: StageRecord[] = [];
   const gateTrees: GateTree[] = [];
   const stageTrees: StageTree[] = [];
-  for (const { stage: at, from, to, attempt = 1, failed = false, starts, left = [] } of steps) {
+  const verdicts: StageVerdict[] = [];
+  for (const { stage: at, from, to, attempt = 1, failed = false, starts, left = [], verdict } of steps) {
     const stageIndex = stages.indexOf(at);
-    const phase = at.action.kind === "exec" && at.resultCheck.kind === "none" ? "action" : "check";
+    const phase = gatePhase(at) ?? "action";
     const seen = phase === "action" ? from : to;
-    for (const start of starts ?? (isGate(at) ? [{}] : [])) {
+    if (verdict !== undefined) {
+      verdicts.push({ stage: at.name, attempt, verdict: "pass", confidence: null, reason: null, tip: verdict });
+    }
+    for (const start of starts ?? (gatePhase(at) === null ? [] : [{}])) {
       gateTrees.push({
         stageIndex,
         attempt,
@@ -51,9 +66,10 @@ function walked(steps: Step[]): Walked {
         seat: null,
         head: seen,
         tip: seen,
-        uncommitted: [],
+        more: false,
         content: null,
         ...start,
+        uncommitted: paths(start.uncommitted === undefined ? [] : start.uncommitted),
       });
     }
     stageTrees.push({
@@ -62,7 +78,7 @@ function walked(steps: Step[]): Walked {
       from,
       tip: to,
       tree: `tree of ${to}`,
-      uncommitted: isGate(at) ? left : null,
+      uncommitted: gatePhase(at) === null ? null : paths(left),
     });
     const row = { stageIndex, stage: at.name, attempt, startedAtMs: 1, finishedAtMs: 2, exitCode: 0 };
     log.push({
@@ -73,7 +89,7 @@ function walked(steps: Step[]): Walked {
       reason: null,
     });
   }
-  return { flow: { name: "f", stages }, branch: "sloop/x", log, gateTrees, stageTrees };
+  return { flow: { name: "f", stages }, branch: "sloop/x", log, verdicts, gateTrees, stageTrees };
 }
 
 const made: Step = { stage: build, from: "a", to: "b" };
@@ -83,13 +99,13 @@ const refused: [what: string, steps: Step[], tip: string, reason: string][] = [
     "a command that saw a file nobody committed",
     [made, { stage: lint, from: "b", to: "b", starts: [{ uncommitted: ["x.ts"] }], left: ["x.ts"] }],
     "b",
-    "`lint` passed with uncommitted files (x.ts)",
+    "`lint` passed with uncommitted files (x.ts); commit or ignore them",
   ],
   [
     "a check that saw many",
     [{ stage: verify, from: "a", to: "b", starts: [{ uncommitted: [..."1234567"] }], left: [..."1234567"] }],
     "b",
-    "`verify` passed with uncommitted files (1, 2, 3, 4, 5 and 2 more)",
+    "`verify` passed with uncommitted files (1, 2, 3, 4, 5 and 2 more); commit or ignore them",
   ],
   [
     "files that were there before a gate do not become its leavings",
@@ -100,7 +116,7 @@ const refused: [what: string, steps: Step[], tip: string, reason: string][] = [
       { stage: lint, attempt: 2, from: "b", to: "b", starts: [{ uncommitted: ["x", "log"] }], left: ["x", "log"] },
     ],
     "b",
-    "`lint` passed with uncommitted files (x)",
+    "`lint` passed with uncommitted files (x); commit or ignore them",
   ],
   [
     "what a later command commits in other words",
@@ -109,7 +125,70 @@ const refused: [what: string, steps: Step[], tip: string, reason: string][] = [
       { stage: lint, from: "a", to: "b", starts: [{ uncommitted: ["x"] }] },
     ],
     "b",
-    "`verify` passed with uncommitted files (x)",
+    "`verify` passed with uncommitted files (x); commit or ignore them",
+  ],
+  [
+    "a check of what a command made, and forgot to commit",
+    [made, { stage: checked, from: "b", to: "c", starts: [{ uncommitted: ["x"] }], left: ["x"] }],
+    "c",
+    "`checked` passed with uncommitted files (x); commit or ignore them",
+  ],
+  [
+    "an edit of what an earlier attempt had left",
+    [
+      made,
+      { stage: lint, from: "b", to: "b", failed: true, left: ["snap"] },
+      { ...made, attempt: 2, from: "b" },
+      {
+        stage: lint,
+        attempt: 2,
+        from: "b",
+        to: "b",
+        starts: [{ uncommitted: [{ path: "snap", oid: "other" }] }],
+        left: [{ path: "snap", oid: "other" }],
+      },
+    ],
+    "b",
+    "`lint` passed with uncommitted files (snap); commit or ignore them",
+  ],
+  [
+    "a folder that was new, and that the gate staged",
+    [made, { stage: lint, from: "b", to: "b", starts: [{ uncommitted: ["lib/"] }], left: ["lib/x"] }],
+    "b",
+    "`lint` passed with uncommitted files (lib/); commit or ignore them",
+  ],
+  [
+    "an edit in a repository of its own, which no commit holds",
+    [
+      made,
+      {
+        stage: lint,
+        from: "b",
+        to: "b",
+        starts: [{ uncommitted: [{ path: "sub", oid: null }], content: "tree of b" }],
+        left: [{ path: "sub", oid: null }],
+      },
+    ],
+    "b",
+    "`lint` passed with uncommitted files (sub); commit or ignore them",
+  ],
+  [
+    "more files than are listed",
+    [made, { stage: lint, from: "b", to: "b", starts: [{ uncommitted: ["x"], more: true }], left: null }],
+    "b",
+    "`lint` passed with uncommitted files (x and many more); commit or ignore them",
+  ],
+  [
+    "a commit during a test",
+    [made, { stage: lint, from: "b", to: "c" }],
+    "c",
+    "sloop/x moved to c while `lint` judged it; a stage that is to commit says so by `result_check: { builtin: commits }`",
+  ],
+  [
+    "a commit after its own verdict",
+    [made, { stage: report, from: "b", to: "c", verdict: "b" }],
+    "c",
+    "sloop/x moved to c while `report` judged it",
   ],
   [
     "a HEAD elsewhere",
@@ -172,9 +251,21 @@ const fine: [what: string, steps: Step[], tip: string][] = [
   ["a gate that saw the tip", [made, { stage: lint, from: "b", to: "b" }], "b"],
   [
     "a command that commits what it found",
-    [made, { stage: lint, from: "b", to: "c", starts: [{ uncommitted: ["x"] }] }],
+    [made, { stage: lint, from: "b", to: "c", starts: [{ uncommitted: ["x"], content: "tree of c" }] }],
     "c",
   ],
+  ["a command that is the first to commit", [{ stage: lint, from: "a", to: "b" }], "b"],
+  [
+    "a command that commits, and one that looks at it",
+    [made, { stage: lint, from: "b", to: "c" }, { stage: more, from: "c", to: "c" }],
+    "c",
+  ],
+  [
+    "a command that says that it commits",
+    [made, { stage: lint, from: "b", to: "b" }, { stage: maker, from: "b", to: "c" }],
+    "c",
+  ],
+  ["a reviewer that commits before its verdict", [made, { stage: report, from: "b", to: "c", verdict: "c" }], "c"],
   ["what the gate itself leaves", [made, { stage: lint, from: "b", to: "b", left: ["log"] }], "b"],
   [
     "what it left at an earlier attempt",
@@ -240,13 +331,14 @@ test("an unbroken walk is verified at its own end and nowhere else", () => {
       const steps = moves.map(({ kind, moves: moving }): Step => {
         attempts.set(kind, 1 + (attempts.get(kind) ?? 0));
         const from = `${tip}`;
-        // A panel's stage must stand still while it judges.
-        if (moving && kind !== review) tip += 1;
+        // What judges must stand still.
+        if (moving && gatePhase(kind) !== "action" && kind !== review) tip += 1;
         return { stage: kind, attempt: attempts.get(kind)!, from, to: `${tip}` };
       });
       const walk = walked(steps);
       expect(unverifiedReason(walk, `${tip}`)).toBeNull();
-      if (moves.some(({ kind }) => isGate(kind))) expect(unverifiedReason(walk, "elsewhere")).not.toBeNull();
+      if (moves.some(({ kind }) => gatePhase(kind) !== null))
+        expect(unverifiedReason(walk, "elsewhere")).not.toBeNull();
     }),
   );
 });

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { processesIn } from "../support/repo.ts";
 import { arm, hookEnv, newScene, reached, release, type Scene } from "../support/scene.ts";
 import { until } from "../support/until.ts";
 
@@ -34,13 +35,48 @@ const refused: Case[] = [
     what: "a new file that the agent forgot",
     agent: `${work}; echo needed > needed`,
     flow: command("test -e needed"),
-    reason: /^`gate` passed with uncommitted files \(needed\)$/,
+    reason: /^`gate` passed with uncommitted files \(needed\); commit or ignore them$/,
   },
   {
     what: "an edit that the agent forgot, seen by a check",
     agent: `${work}; echo better > work`,
     flow: gate("    action: { exec: ['true'] }\n    result_check: { exec: [grep, -q, better, work] }"),
-    reason: /^`gate` passed with uncommitted files \(work\)$/,
+    reason: /^`gate` passed with uncommitted files \(work\); commit or ignore them$/,
+  },
+  {
+    what: "an edit that the index was told not to see",
+    agent: `${work}; git update-index --skip-worktree work; echo better > work`,
+    flow: command("grep -q better work"),
+    reason: /^`gate` passed with uncommitted files \(work\); commit or ignore them$/,
+  },
+  {
+    what: "an edit of what the gate had left at its first attempt",
+    agent: `[ -e snap ] && echo agent > snap; echo "$(date)" >> work; ${commit}`,
+    flow: command("[ -e snap ] || { echo gate > snap; exit 1; }").replace(
+      "  - name: merge",
+      "    fail_action: { return_to: build, attempts: 1 }\n  - name: merge",
+    ),
+    reason: /^`gate` passed with uncommitted files \(snap\); commit or ignore them$/,
+  },
+  {
+    what: "a commit that a reviewer made after its verdict",
+    agent: work,
+    flow: gate(
+      "    action: { exec: [sh, -c, 'sloop verdict pass; echo late > work; git commit -qam late'] }\n    result_check: reported",
+    ),
+    reason: /^sloop\/TICK-1-a1-[0-9a-f]+ moved to [0-9a-f]{10} while `gate` judged it$/,
+  },
+  {
+    what: "a commit in the middle of a test",
+    agent: work,
+    flow: command("echo late > work; git commit -qam late"),
+    reason: /moved to [0-9a-f]{10} while `gate` judged it; a stage that is to commit says so by /,
+  },
+  {
+    what: "a repository that the agent made inside",
+    agent: `mkdir app; (cd app; git init -q; echo x > x; git add x; git -c user.name=x -c user.email=x@y.invalid commit -qm x); git add -A; git commit -qm work`,
+    flow: command("test -e app/x"),
+    reason: /^app is a repository of its own, and the branch holds none of the files/,
   },
   {
     what: "what a command after the gate cleans away",
@@ -49,7 +85,7 @@ const refused: Case[] = [
       "  - name: merge",
       "  - name: clean\n    action: { exec: [git, clean, -fdq] }\n  - name: merge",
     ),
-    reason: /^`gate` passed with uncommitted files \(needed\)$/,
+    reason: /^`gate` passed with uncommitted files \(needed\); commit or ignore them$/,
   },
   {
     what: "commits on a detached HEAD",
@@ -132,6 +168,14 @@ const merged: [what: string, agent: string, flow: string][] = [
     "echo work > work",
     command(commit).replace("action: agent", "action: agent\n    result_check: { exec: [test, -e, work] }"),
   ],
+  [
+    "a command that says that it commits, after the gate",
+    work,
+    command("test -e work").replace(
+      "  - name: merge",
+      "  - name: stamp\n    action: { exec: [git, commit, -q, --allow-empty, -m, stamp] }\n    result_check: { builtin: commits }\n  - name: merge",
+    ),
+  ],
   ["an ignored file", `echo out > .gitignore; git add .gitignore; ${work}; touch out`, command("test -e out")],
   ["a detached HEAD on the tip itself", `${work}; git checkout -q --detach`, command("test -e work")],
   [
@@ -151,6 +195,39 @@ const merged: [what: string, agent: string, flow: string][] = [
     ),
   ],
 ];
+
+describe("a git directory that would be waited for", () => {
+  test.each([
+    ["a pipe for .git", "rm .git; mkfifo .git"],
+    ["an endless .git", "rm .git; ln -s /dev/zero .git"],
+    ["a pipe for the branch", 'b="$(git rev-parse --git-common-dir)/$(git symbolic-ref HEAD)"; rm "$b"; mkfifo "$b"'],
+    ["a pipe for the index", 'i="$(git rev-parse --git-dir)/index"; rm "$i"; mkfifo "$i"'],
+  ])(
+    "%s keeps the daemon from nothing else",
+    async (_what, trick) => {
+      const agent = `[ "$SLOOP_TICKET_ID" = TICK-1 ] || { ${work}; exit; }\n${work}; ${trick}`;
+      await using scene = await newScene({
+        agent,
+        flows: { default: command("true") },
+        config: "scheduler: { max_parallel_tasks: 2 }",
+      });
+      await scene.post("first");
+      await until(
+        () =>
+          scene.query("select 1 from run_evidence where kind = 'exit_classified'").length > 0 ||
+          scene.query("select 1 from runs where state <> 'running'").length > 0,
+        "the agent to end",
+      );
+      await scene.post("second");
+      expect(await scene.wait("TICK-2")).toBe(0);
+      // Whatever became of the first, it can be ended.
+      await scene.sloop(["cancel", "TICK-1-r1"]);
+      await scene.data(["stop", "--force"]);
+      await until(() => processesIn(scene.root).length === 0, "everything to end");
+    },
+    60_000,
+  );
+});
 
 describe("merged:", () => {
   test.each(merged)(

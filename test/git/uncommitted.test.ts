@@ -1,12 +1,18 @@
 // What git calls changed in a worktree, and what of it really is.
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { contentTree, listUncommitted, treeOf } from "../../src/git/uncommitted.ts";
+import { endPassingGit } from "../../src/git/run.ts";
+import { readWorktreeState, treeOf } from "../../src/git/uncommitted.ts";
 
+let root: string;
+/** A linked worktree of `root`, as a run's is. */
 let dir: string;
+
+const names = async (worktree = dir) =>
+  (await readWorktreeState(root, worktree))?.uncommitted.map(({ path }) => path) ?? null;
 const git = (...args: string[]) => {
   const ran = Bun.spawnSync(["git", "-c", "user.name=t", "-c", "user.email=t@example.invalid", ...args], { cwd: dir });
   expect(ran.exitCode).toBe(0);
@@ -14,15 +20,18 @@ const git = (...args: string[]) => {
 const write = (name: string, text: string) => writeFileSync(join(dir, name), text);
 
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), "uncommitted ü-"));
+  root = mkdtempSync(join(tmpdir(), "uncommitted ü-"));
+  dir = root;
   git("init", "-q", "-b", "main");
   for (const name of ["a", "b", "ü\nx"]) write(name, `${name}\n`);
   write(".gitignore", "ignored\n");
   symlinkSync("a", join(dir, "link"));
   git("add", "-A");
   git("commit", "-qm", "first");
+  dir = join(root, "wt");
+  Bun.spawnSync(["git", "worktree", "add", "-q", "-b", "work", dir], { cwd: root });
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const edits: [what: string, edit: () => void, paths: string[] | null][] = [
   ["nothing", () => undefined, []],
@@ -76,31 +85,124 @@ const edits: [what: string, edit: () => void, paths: string[] | null][] = [
     },
     ["new"],
   ],
-  ["no repository any more", () => rmSync(join(dir, ".git"), { recursive: true }), null],
-  ["a repository that is damaged", () => rmSync(join(dir, ".git/HEAD")), null],
+  ["no repository any more", () => rmSync(join(dir, ".git")), null],
+  ["a repository that is damaged", () => rmSync(join(root, ".git/worktrees/wt/HEAD")), null],
 ];
 
 test.each(edits)("%s", async (_what, edit, paths) => {
   edit();
-  expect(await listUncommitted(dir)).toEqual(paths);
+  expect(await names()).toEqual(paths);
 });
 
 test("inside another repository, a folder that is none says so", async () => {
   mkdirSync(join(dir, "inner"));
   write("inner/.git", "gitdir: nowhere\n");
-  expect(await listUncommitted(join(dir, "inner"))).toBeNull();
+  expect(await names(join(dir, "inner"))).toBeNull();
 });
 
-test("the tree of everything is what committing it makes, and touches nothing", async () => {
+test("the tree of everything is what committing it makes, and looking touches nothing", async () => {
   write("new", "new\n");
   unlinkSync(join(dir, "b"));
-  const before = await listUncommitted(dir);
-  const tree = await contentTree(dir);
-  expect(await listUncommitted(dir)).toEqual(before);
+  const before = Bun.spawnSync(["git", "status", "--porcelain"], { cwd: dir }).stdout.toString();
+  const state = await readWorktreeState(root, dir);
+  expect(Bun.spawnSync(["git", "status", "--porcelain"], { cwd: dir }).stdout.toString()).toBe(before);
   git("add", "-A");
   git("commit", "-qm", "all");
-  expect(tree).toBe(await treeOf(dir, "HEAD"));
-  expect(await contentTree(join(dir, "nowhere"))).toBeNull();
+  expect(state?.content).toBe(await treeOf(dir, "HEAD"));
+  const oid = Bun.spawnSync(["git", "rev-parse", "HEAD:new"], { cwd: dir }).stdout.toString().trim();
+  expect(state?.uncommitted).toEqual([
+    { path: "b", oid: "deleted" },
+    { path: "new", oid },
+  ]);
+  expect(await readWorktreeState(root, join(dir, "nowhere"))).toBeNull();
+});
+
+test("a folder of new files is known again by what is in it", async () => {
+  mkdirSync(join(dir, "out"));
+  write("out/1", "one");
+  const first = await readWorktreeState(root, dir);
+  expect(await readWorktreeState(root, dir)).toEqual(first);
+  write("out/2", "two");
+  const second = await readWorktreeState(root, dir);
+  expect(second?.uncommitted.map(({ path }) => path)).toEqual(["out/"]);
+  expect(second?.uncommitted).not.toEqual(first!.uncommitted);
+});
+
+test("more than 500 paths are named no further", async () => {
+  for (let n = 0; n < 501; n += 1) write(`new ${n}`, "");
+  const state = await readWorktreeState(root, dir);
+  expect([state?.uncommitted.length, state?.more]).toEqual([500, true]);
+});
+
+const tricks: [what: string, trick: () => void][] = [
+  ["skip-worktree", () => git("update-index", "--skip-worktree", "a")],
+  ["assume-unchanged", () => git("update-index", "--assume-unchanged", "a")],
+  [
+    "core.ignoreStat",
+    () => {
+      git("config", "core.ignoreStat", "true");
+      git("update-index", "--really-refresh");
+    },
+  ],
+  [
+    "another work tree",
+    () => {
+      git("config", "extensions.worktreeConfig", "true");
+      git("config", "--worktree", "core.worktree", root);
+    },
+  ],
+];
+
+test.each(tricks)("%s hides no edit", async (_what, trick) => {
+  trick();
+  write("a", "other\n");
+  expect(await names()).toEqual(["a"]);
+});
+
+test("replaced objects are not looked through", async () => {
+  const blob = (text: string) =>
+    Bun.spawnSync(["git", "hash-object", "-w", "--stdin"], { cwd: dir, stdin: Buffer.from(text) })
+      .stdout.toString()
+      .trim();
+  git("replace", blob("a\n"), blob("good\n"));
+  unlinkSync(join(dir, "a"));
+  git("checkout", "-q", "--", "a");
+  expect(await names()).toEqual(["a"]);
+});
+
+test("a submodule: what is built inside is nothing, an edit is one that no object name tells", async () => {
+  const library = join(root, "library");
+  Bun.spawnSync([
+    "sh",
+    "-c",
+    `git init -q '${library}' && cd '${library}' && echo x > lib && git add . && git -c user.name=t -c user.email=t@example.invalid commit -qm lib`,
+  ]);
+  git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", library, "sub");
+  git("commit", "-qm", "sub");
+  write("sub/built", "");
+  expect(await names()).toEqual([]);
+  write("sub/lib", "y\n");
+  expect((await readWorktreeState(root, dir))?.uncommitted).toEqual([{ path: "sub", oid: null }]);
+});
+
+test.each(["HEAD", "index"])("a pipe in the place of %s keeps nobody waiting for ever", async (name) => {
+  const gitDir = join(root, ".git/worktrees/wt", name);
+  rmSync(gitDir);
+  Bun.spawnSync(["mkfifo", gitDir]);
+  const looking = readWorktreeState(root, dir);
+  // As at the daemon's end: git itself waits for a writer.
+  for (let over = false; !over; ) {
+    over = await Promise.race([looking.then(() => true), Bun.sleep(50).then(() => false)]);
+    endPassingGit();
+  }
+  expect(await looking).toBeNull();
+});
+
+test("another repository's git in the place of its own is none", async () => {
+  Bun.spawnSync(["git", "clone", "-q", root, join(root, "clone")]);
+  rmSync(join(dir, ".git"));
+  renameSync(join(root, "clone/.git"), join(dir, ".git"));
+  expect(await names()).toBeNull();
 });
 
 describe("a rule that came after the files", () => {
@@ -114,18 +216,18 @@ describe("a rule that came after the files", () => {
     unlinkSync(join(dir, "crlf"));
     git("checkout", "-q", "--", "crlf");
     // Git compares what it would store only where it cannot trust the time of the file.
-    unlinkSync(join(dir, ".git/index"));
+    unlinkSync(join(root, ".git/worktrees/wt/index"));
     git("read-tree", "HEAD");
   });
 
   test("makes git call a file changed that is as it was checked out", async () => {
     const { stdout } = Bun.spawnSync(["git", "status", "--porcelain"], { cwd: dir });
     expect(stdout.toString()).toBe(" M crlf\n");
-    expect(await listUncommitted(dir)).toEqual([]);
+    expect(await names()).toEqual([]);
   });
 
   test("an edit of it is one", async () => {
     write("crlf", "one\r\nTWO\r\n");
-    expect(await listUncommitted(dir)).toEqual(["crlf"]);
+    expect(await names()).toEqual(["crlf"]);
   });
 });
