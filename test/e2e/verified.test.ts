@@ -200,7 +200,6 @@ describe("a git directory that would be waited for", () => {
   test.each([
     ["a pipe for .git", "rm .git; mkfifo .git"],
     ["an endless .git", "rm .git; ln -s /dev/zero .git"],
-    ["a pipe for the branch", 'b="$(git rev-parse --git-common-dir)/$(git symbolic-ref HEAD)"; rm "$b"; mkfifo "$b"'],
     ["a pipe for the index", 'i="$(git rev-parse --git-dir)/index"; rm "$i"; mkfifo "$i"'],
   ])(
     "%s keeps the daemon from nothing else",
