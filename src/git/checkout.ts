@@ -1,9 +1,10 @@
 // The state of somebody's checkout: what is in progress there, whether a merge may begin, which one has a branch.
 
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isRegularFile, removeIfPresent } from "../system/files.ts";
+import { copyIndex } from "./index-copy.ts";
 import { readHead } from "./inspect.ts";
 import { listCheckouts, readLayout, readLine } from "./layout.ts";
 import { git, lastLine, longestGitMs, splitNul } from "./run.ts";
@@ -101,7 +102,7 @@ export async function indexTree(checkout: string): Promise<string | null> {
   const scratch = mkdtempSync(join(tmpdir(), "sloop-index-"));
   try {
     const index = join(scratch, "index");
-    copyFileSync(join(layout.gitDir, "index"), index);
+    copyIndex(join(layout.gitDir, "index"), index);
     const { code, stdout } = await git(["write-tree"], { cwd: checkout, env: { GIT_INDEX_FILE: index } });
     return code === 0 ? stdout.trim() : null;
   } finally {

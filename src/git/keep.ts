@@ -1,9 +1,10 @@
 // Losing nothing at the end of a run: uncommitted files and orphaned tips become commits on hidden references.
 
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isRegularFile } from "../system/files.ts";
+import { copyIndex } from "./index-copy.ts";
 import { readBranchTip, readReference } from "./inspect.ts";
 import { type AskIndex, fillIndex, mustSay, quiet } from "./kept-files.ts";
 import { type KeptPlace, placeOf } from "./kept-place.ts";
@@ -79,7 +80,7 @@ async function keepFrom(run: WorktreeOfRun, place: KeptPlace, index: string): Pr
   const base = await baseOf(run, place);
   const own = join(place.gitDir, "index");
   // A copy of the real index spares reading every file again, and knows what is sparse.
-  if (place.own && isRegularFile(own)) copyFileSync(own, index);
+  if (place.own && isRegularFile(own)) copyIndex(own, index);
   else if (base !== null) await mustSay(ask(["read-tree", base]));
   const missed = await fillIndex({ ask, worktree, base, deletions: place.own }, () => rmSync(index, { force: true }));
   const kept = await commitIndex(run, ask, base);

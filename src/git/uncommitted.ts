@@ -1,17 +1,9 @@
 // What lies in a worktree and is not on its commit. An agent had the worktree before: nothing there is taken at its word.
 
-import {
-  copyFileSync,
-  existsSync,
-  lstatSync,
-  mkdtempSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  type Stats,
-} from "node:fs";
+import { existsSync, lstatSync, mkdtempSync, readFileSync, readlinkSync, rmSync, type Stats } from "node:fs";
 import { join } from "node:path";
 import { isRegularFile } from "../system/files.ts";
+import { copyIndex } from "./index-copy.ts";
 import { canonicalPath, readWorktreeRecord } from "./kept-place.ts";
 import { readLayout } from "./layout.ts";
 import { type GitResult, git, splitNul } from "./run.ts";
@@ -146,7 +138,7 @@ export async function readWorktreeState(root: string, worktree: string): Promise
     // Anything else there would be waited for, by us and by git.
     if (existsSync(join(gitDir, "index"))) {
       if (!isRegularFile(join(gitDir, "index"))) return null;
-      copyFileSync(join(gitDir, "index"), index);
+      copyIndex(join(gitDir, "index"), index);
     }
     const env = {
       GIT_DIR: gitDir,

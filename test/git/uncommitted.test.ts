@@ -1,9 +1,22 @@
 // What git calls changed in a worktree, and what of it really is.
 
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { copyIndex } from "../../src/git/index-copy.ts";
 import { endPassingGit } from "../../src/git/run.ts";
 import { readWorktreeState, treeOf } from "../../src/git/uncommitted.ts";
 
@@ -132,6 +145,15 @@ test("more than 500 paths are named no further", async () => {
   for (let n = 0; n < 501; n += 1) write(`new ${n}`, "");
   const state = await readWorktreeState(root, dir);
   expect([state?.uncommitted.length, state?.more]).toEqual([500, true]);
+});
+
+test("a copied index is never younger than the real one: else git would trust a file that changed right after it", () => {
+  const index = join(root, ".git/worktrees/wt/index");
+  const instant = new Date(Date.now() - 60_000);
+  utimesSync(index, instant, instant);
+  copyIndex(index, join(root, "copy"));
+  expect(statSync(join(root, "copy")).mtimeMs).toBeLessThanOrEqual(statSync(index).mtimeMs);
+  expect(readFileSync(join(root, "copy"))).toEqual(readFileSync(index));
 });
 
 const tricks: [what: string, trick: () => void][] = [
