@@ -1,29 +1,17 @@
 // A fresh clone has ticket files with ids and a daemon that knows none of them: the first post is then given an id that is taken.
 
-import { closeSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { PostReply } from "../protocol/replies.ts";
+import { fileSource } from "../system/files.ts";
 
 const mostFiles = 1000;
-const headBytes = 2048;
-
-/** The beginning of a regular file, where a ticket's keys are. */
-function headOf(path: string): string {
-  if (!statSync(path).isFile()) return "";
-  const descriptor = openSync(path, "r");
-  try {
-    const bytes = Buffer.alloc(headBytes);
-    return bytes.subarray(0, readSync(descriptor, bytes, 0, headBytes, 0)).toString();
-  } finally {
-    closeSync(descriptor);
-  }
-}
 
 function otherHolder(directory: string, id: string, own: string): string | null {
-  const names = readdirSync(directory).filter((name) => name.endsWith(".md"));
+  const names = (fileSource.list(directory) ?? []).filter((name) => name.endsWith(".md"));
   for (const name of names.slice(0, mostFiles)) {
     const path = join(directory, name);
-    if (path !== own && headOf(path).split("\n").includes(`id: ${id}`)) return name;
+    const bytes = path === own ? null : fileSource.read(path);
+    if (bytes !== null && new TextDecoder().decode(bytes).split("\n").includes(`id: ${id}`)) return name;
   }
   return null;
 }
