@@ -27,9 +27,10 @@ export async function mustSay(result: Promise<GitResult>): Promise<string> {
   return stdout;
 }
 
-type Entry = { tag: string; mode: string; oid: string; path: string };
+export type Entry = { tag: string; mode: string; oid: string; path: string };
 
-async function listIndex(ask: AskIndex): Promise<Entry[] | null> {
+/** What an index holds; null when git cannot read it. */
+export async function listIndex(ask: AskIndex): Promise<Entry[] | null> {
   const { code, stdout } = await ask(["ls-files", "-v", "-s", "-z"]);
   if (code !== 0) return null;
   return splitNul(stdout).map((line) => {
@@ -39,8 +40,11 @@ async function listIndex(ask: AskIndex): Promise<Entry[] | null> {
   });
 }
 
-/** Files that the index was told not to look at, and that are there: an edit of one would go unseen. */
-async function unhide({ ask, worktree }: Filling, entries: readonly Entry[]): Promise<void> {
+/** Has an index look again at files that it was told to overlook, and that are there: an edit of one would go unseen. Throws when git cannot. */
+export async function unhide(
+  { ask, worktree }: Pick<Filling, "ask" | "worktree">,
+  entries: readonly Entry[],
+): Promise<void> {
   const hidden = entries.filter(({ tag, path }) => /^(?:[a-z]|S)$/.test(tag) && info(worktree, path) !== null);
   if (hidden.length === 0) return;
   const names = hidden.map(({ path }) => `${path}\0`).join("");

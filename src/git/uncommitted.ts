@@ -4,9 +4,10 @@ import { existsSync, lstatSync, mkdtempSync, readFileSync, readlinkSync, rmSync,
 import { join } from "node:path";
 import { isRegularFile } from "../system/files.ts";
 import { copyIndex } from "./index-copy.ts";
+import { type AskIndex, listIndex, unhide } from "./kept-files.ts";
 import { canonicalPath, readWorktreeRecord } from "./kept-place.ts";
 import { readLayout } from "./layout.ts";
-import { type GitResult, git, splitNul } from "./run.ts";
+import { git, splitNul } from "./run.ts";
 
 /** A path that differs from the commit, and what is there: an object name, "deleted", or null for a repository of its own. */
 export type Uncommitted = { path: string; oid: string | null };
@@ -28,23 +29,7 @@ const honest: readonly string[] = [
   ["core.ignoreStat", "false"],
 ].flatMap(([key, value]) => ["-c", `${key}=${value}`]);
 
-type Ask = (args: readonly string[], input?: string) => Promise<GitResult>;
-type Look = { worktree: string; scratch: string; ask: Ask };
-
-/** Files that the index says need not be looked at, and that are there: an edit of one would go unseen. */
-async function unhide({ worktree, ask }: Look): Promise<boolean> {
-  const listed = await ask(["ls-files", "-v", "-z"]);
-  if (listed.code !== 0) return false;
-  const hidden = splitNul(listed.stdout).flatMap((entry) => {
-    const path = entry.slice(2);
-    return /^(?:[a-z]|S)/.test(entry) && statOf(join(worktree, path)) !== null ? [`${path}\0`] : [];
-  });
-  if (hidden.length === 0) return true;
-  for (const flag of ["--no-assume-unchanged", "--no-skip-worktree"]) {
-    if ((await ask(["update-index", flag, "-z", "--stdin"], hidden.join(""))).code !== 0) return false;
-  }
-  return true;
-}
+type Look = { worktree: string; scratch: string; ask: AskIndex };
 
 type Changed = { code: string; path: string };
 
@@ -107,7 +92,9 @@ async function objectsAt({ ask }: Look, tree: string, paths: readonly string[]):
 }
 
 async function lookAt(look: Look): Promise<WorktreeState | null> {
-  if (!(await unhide(look))) return null;
+  const entries = await listIndex(look.ask);
+  if (entries === null) return null;
+  await unhide(look, entries);
   const changed = await changedPaths(look);
   if (changed === null) return null;
   const doubtful = changed.filter(({ code }) => code === " M").map(({ path }) => path);
@@ -147,7 +134,7 @@ export async function readWorktreeState(root: string, worktree: string): Promise
       GIT_NO_REPLACE_OBJECTS: "1",
       GIT_LITERAL_PATHSPECS: "1",
     };
-    const ask: Ask = (args, input) =>
+    const ask: AskIndex = (args, input) =>
       git([...honest, ...args], {
         cwd: worktree,
         write: true,
