@@ -1,13 +1,13 @@
 // The state of somebody's checkout: what is in progress there, whether a merge may begin, which one has a branch.
 
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isRegularFile, removeIfPresent } from "../system/files.ts";
 import { copyIndex } from "./index-copy.ts";
 import { readHead } from "./inspect.ts";
 import { listCheckouts, readLayout, readLine } from "./layout.ts";
 import { git, lastLine, longestGitMs, splitNul } from "./run.ts";
+import { makeScratch } from "./scratch.ts";
 
 const operations = [
   ["MERGE_HEAD", "a merge is in progress"],
@@ -99,7 +99,7 @@ export async function unmergedPaths(checkout: string): Promise<string[] | null> 
 export async function indexTree(checkout: string): Promise<string | null> {
   const layout = readLayout(checkout);
   if (layout === null || !isRegularFile(join(layout.gitDir, "index"))) return null;
-  const scratch = mkdtempSync(join(tmpdir(), "sloop-index-"));
+  const scratch = makeScratch(checkout, "sloop-index-");
   try {
     const index = join(scratch, "index");
     copyIndex(join(layout.gitDir, "index"), index);

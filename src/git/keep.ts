@@ -8,7 +8,7 @@ import { copyIndex } from "./index-copy.ts";
 import { readBranchTip, readReference } from "./inspect.ts";
 import { type AskIndex, fillIndex, mustSay, quiet } from "./kept-files.ts";
 import { type KeptPlace, placeOf } from "./kept-place.ts";
-import { git, sloopIdentityVariables, splitNul } from "./run.ts";
+import { git, longestGitMs, sloopIdentityVariables, splitNul } from "./run.ts";
 
 /** The hidden reference of a run's uncommitted files. */
 export function wipReference(runId: string): string {
@@ -74,6 +74,7 @@ async function keepFrom(run: WorktreeOfRun, place: KeptPlace, index: string): Pr
       cwd: worktree,
       write: true,
       passing: true,
+      timeoutMs: longestGitMs,
       env,
       ...(input === undefined ? {} : { input }),
     });

@@ -1,11 +1,11 @@
 // Running git for ourselves, as engine.md 11.9 wants it: our environment, no questions, nothing of a hook's repository.
 
-import { closeSync, fstatSync, mkdtempSync, openSync, readSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, fstatSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { childEnvironment } from "../system/environment.ts";
 import { gateArgv, gateLine } from "../system/gate.ts";
 import { processStart, signalGroup, stopGroup } from "../system/process.ts";
+import { makeScratch } from "./scratch.ts";
 
 export type GitOptions = {
   cwd: string;
@@ -13,7 +13,7 @@ export type GitOptions = {
   env?: Readonly<Record<string, string>>;
   /** Whether this git may change something; a read takes no optional locks. */
   write?: boolean;
-  /** After this long git and all it started are ended; 10 minutes without it. */
+  /** After this long git and all it started are ended. Without it, after 10 minutes if it only reads; a checkout may take longer. */
   timeoutMs?: number;
   /** Whether it is ended with the daemon, because what an agent set up may keep it busy; by default if it only reads. */
   passing?: boolean;
@@ -68,7 +68,8 @@ export async function git(args: readonly string[], options: GitOptions): Promise
       detached: true,
     });
     if (options.passing ?? !write) passing.add(child.pid);
-    const timer = setTimeout(() => void stopGroup(child.pid, graceMs), options.timeoutMs ?? longestGitMs);
+    const limitMs = options.timeoutMs ?? (write ? undefined : longestGitMs);
+    const timer = limitMs === undefined ? undefined : setTimeout(() => void stopGroup(child.pid, graceMs), limitMs);
     const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
     clearTimeout(timer);
     passing.delete(child.pid);
@@ -128,8 +129,8 @@ export type GatedGit = {
 const keptOutputBytes = 65_536;
 
 /** What a process writes goes to a file without a name: it lives on when we die, and nobody is left to clean up. */
-function scratchFile(): number {
-  const directory = mkdtempSync(join(tmpdir(), "sloop-git-"));
+function scratchFile(checkout: string): number {
+  const directory = makeScratch(checkout, "sloop-git-");
   try {
     return openSync(join(directory, "output"), "w+", 0o600);
   } finally {
@@ -146,7 +147,7 @@ function readEnd(descriptor: number): string {
 
 /** Starts a git command (argv from `git` on) behind a start gate, as leader of its own group. Throws when it cannot be started. */
 export function startGatedGit(argv: readonly string[], cwd: string): GatedGit {
-  const output = scratchFile();
+  const output = scratchFile(cwd);
   const start = () =>
     Bun.spawn(gateArgv("sloop-merge", argv), {
       cwd,

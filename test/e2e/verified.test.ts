@@ -229,6 +229,17 @@ describe("a git directory that would be waited for", () => {
 });
 
 describe("merged:", () => {
+  test("by hand, with what nobody had committed: the daemon notices, and it is all there", async () => {
+    const agent = `${work}; echo needed > needed`;
+    await using scene = await newScene({ agent, flows: { default: command("test -e needed") } });
+    await scene.post("first");
+    expect(await scene.wait("TICK-1")).toBe(1);
+    const { wip } = (await scene.value("TICK-1-r1")) as { wip: { ref: string } };
+    scene.git("merge", "--quiet", "--no-ff", "-m", "by hand", wip.ref);
+    await until(() => scene.query("select 1 from tickets where state = 'merged'").length === 1, "the ticket");
+    expect(scene.git("ls-tree", "--name-only", "main").split("\n")).toEqual(expect.arrayContaining(["needed", "work"]));
+  }, 60_000);
+
   test.each(merged)(
     "%s",
     async (_what, agent, flow) => {
@@ -240,6 +251,16 @@ describe("merged:", () => {
     },
     60_000,
   );
+
+  test("where the system's place for temporary files is gone, as after a cleaner", async () => {
+    await using scene = await newScene({
+      agent: `${work}; echo out > out`,
+      flows: { default: command(`git add out; ${commit}; true`) },
+    });
+    scene.env["TMPDIR"] = join(scene.dir, "gone");
+    await scene.post("first");
+    expect([await scene.wait("TICK-1"), (await mergeStage(scene))?.reason ?? null]).toEqual([0, null]);
+  }, 60_000);
 
   test("a gate that went on while the daemon was away", async () => {
     const flow = command('touch "OUTSIDE/in"; while ! [ -e "OUTSIDE/go" ]; do sleep 0.05; done');
