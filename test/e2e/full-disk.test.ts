@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { newScene } from "../support/scene.ts";
+import { newScene, type Scene } from "../support/scene.ts";
 import { until } from "../support/until.ts";
 
 /** A small file system of its own at `path`; null where this user may not mount one. */
@@ -34,18 +34,21 @@ function mountSmall(path: string): (Disposable & { free(): void; fill(): void })
   };
 }
 
+/** A small disk for a scene's state. Null without the right to mount one; the suite of record runs where there is. */
+function smallState(scene: Scene) {
+  const path = join(scene.dir, "small");
+  const disk = mountSmall(path);
+  if (disk === null) expect(process.geteuid?.()).not.toBe(0);
+  return disk === null ? null : { ...disk, env: { XDG_STATE_HOME: path } };
+}
+
 test("a full state directory closes the gate, keeps the run's work, and opens when there is room", async () => {
   const agent =
     'echo run >> "$COUNT/agent"; while [ ! -e "$COUNT/go" ]; do sleep 0.02; done; echo w >> "w-$SLOOP_TICKET_ID"; git add -A; git commit -qm work';
   await using scene = await newScene({ agent });
-  const small = mountSmall(join(scene.dir, "small"));
-  // Without the right to mount there is no small disk to fill; the suite of record runs where there is.
-  if (small === null) {
-    expect(process.geteuid?.()).not.toBe(0);
-    return;
-  }
-  using disk = small;
-  const env = { XDG_STATE_HOME: join(scene.dir, "small") };
+  using disk = smallState(scene);
+  if (disk === null) return;
+  const { env } = disk;
   const data = (args: string[]) => scene.data(args, env);
   await data(["post", scene.ticket("first")]);
   await until(() => scene.count("agent") === 1, "the agent");
@@ -80,13 +83,9 @@ stages:
   - { name: merge, action: { builtin: merge } }
 `;
   await using scene = await newScene({ flows: { default: flow } });
-  const small = mountSmall(join(scene.dir, "small"));
-  if (small === null) {
-    expect(process.geteuid?.()).not.toBe(0);
-    return;
-  }
-  using disk = small;
-  const env = { XDG_STATE_HOME: join(scene.dir, "small") };
+  using disk = smallState(scene);
+  if (disk === null) return;
+  const { env } = disk;
   await scene.data(["post", scene.ticket("first")], env);
   await until(() => scene.count("one") === 1, "the stage");
   disk.fill();

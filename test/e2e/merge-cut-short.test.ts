@@ -1,32 +1,11 @@
 // A merge that is cut short, by a cancel, a kill or a crash: the checkout is whole, before it is merged again or given up.
 
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { arm, hookEnv, newScene, put, reached, release, type Scene } from "../support/scene.ts";
+import { between, has, hook, inProgress, state, status } from "../support/merging.ts";
+import { newScene, put, type Scene } from "../support/scene.ts";
 import { until } from "../support/until.ts";
-
-const status = (scene: Scene) => scene.git("status", "--porcelain", "--untracked-files=no");
-const inProgress = (scene: Scene) =>
-  ["MERGE_HEAD", "AUTO_MERGE", "index.lock"].filter((name) => existsSync(join(scene.root, ".git", name)));
-const has = (scene: Scene, what: string) =>
-  Bun.spawnSync(["git", "cat-file", "-e", what], { cwd: scene.root }).exitCode === 0;
-const state = async (scene: Scene) => (await scene.value("TICK-1-r1"))["state"];
-
-function hook(scene: Scene, name: string, text: string): void {
-  const path = join(scene.root, ".git/hooks", name);
-  put(path, `#!/bin/sh\n${text}\n`);
-  chmodSync(path, 0o755);
-}
-
-/** One ticket, with the repository changed between two points of its run. */
-async function between(scene: Scene, name: string, change: () => void): Promise<void> {
-  arm(scene, name);
-  await scene.data(["post", scene.ticket("first")], hookEnv(scene));
-  await reached(scene, name);
-  change();
-  release(scene, name);
-}
 
 /** A filter that is slow in the root alone: it says that it is there, and goes on once `go` exists. */
 function slowFilter(scene: Scene): void {

@@ -1,31 +1,15 @@
 // What a merge does when a person, a hook or a cancel comes in between: it lands whole in its own branch, or nothing changed.
 
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { arm, hookEnv, newScene, put, reached, release, type Scene } from "../support/scene.ts";
+import { between, has, hook, inProgress, state, status } from "../support/merging.ts";
+import { newScene, type Scene } from "../support/scene.ts";
 
 const point = "after-stage-process-checkpoint-merge";
-const status = (scene: Scene) => scene.git("status", "--porcelain", "--untracked-files=no");
-const inProgress = (scene: Scene) =>
-  ["MERGE_HEAD", "AUTO_MERGE", "index.lock"].filter((name) => existsSync(join(scene.root, ".git", name)));
-const has = (scene: Scene, what: string) =>
-  Bun.spawnSync(["git", "cat-file", "-e", what], { cwd: scene.root }).exitCode === 0;
-const state = async (scene: Scene) => (await scene.value("TICK-1-r1"))["state"];
-
-function hook(scene: Scene, name: string, text: string): void {
-  const path = join(scene.root, ".git/hooks", name);
-  put(path, `#!/bin/sh\n${text}\n`);
-  chmodSync(path, 0o755);
-}
-
-/** One ticket, with the repository changed between two points of its run. */
+/** One ticket, with the repository changed between two points of its run, to its end. */
 async function mergeAfter(scene: Scene, name: string, change: () => void): Promise<void> {
-  arm(scene, name);
-  await scene.data(["post", scene.ticket("first")], hookEnv(scene));
-  await reached(scene, name);
-  change();
-  release(scene, name);
+  await between(scene, name, change);
   await scene.wait("TICK-1-r1");
 }
 
